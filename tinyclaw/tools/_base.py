@@ -1,0 +1,178 @@
+"""A tool is one function: its name, docstring and signature are what the model is told.
+
+``@tool(effect=...)`` turns the function into a ``Tool``. Parameters after the context are the
+input; ``Annotated[type, "text"]`` describes one, a default makes it optional. The schema is made
+once, at import.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from tinyclaw._discover import import_modules
+from tinyclaw.errors import ToolError
+from tinyclaw.types import Domain, Effect, Interrupt, Json, ToolOutput, ToolSpec
+
+if TYPE_CHECKING:
+    from tinyclaw.state.ledger import Ledger
+    from tinyclaw.state.outputs import Outputs
+    from tinyclaw.state.workspace import Workspace
+    from tinyclaw.tools._jobs import Jobs
+
+
+@dataclass
+class ToolContext:
+    """All that a tool may touch. One is made for each call.
+
+    ``emit`` takes pieces of output as they appear, for the person's eyes; it never raises and may
+    be called from any thread. ``ledger`` knows which revision of which file the model has seen.
+    ``jobs`` holds background commands of the session.
+    """
+
+    workspace: Workspace
+    ledger: Ledger
+    outputs: Outputs
+    jobs: Jobs
+    interrupt: Interrupt
+    emit: Callable[[str], None] = lambda text: None
+
+
+_JSON_TYPES: dict[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function and what it declares.
+
+    ``effect`` decides on permission (read and state run freely), ``domain`` on plan mode.
+    ``shows`` names the argument that stands for the call in one line.
+    """
+
+    function: Callable[..., str | ToolOutput]
+    effect: Effect
+    domain: Domain = "local"
+    shows: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(self.name, inspect.getdoc(self.function) or "", _schema(self.function))
+
+    def headline(self, arguments: Mapping[str, Any]) -> str:
+        """The call in one line, for headings and terminals: ``read src/a.py``."""
+        shown = arguments.get(self.shows, "")
+        return f"{self.name} {shown}".split("\n", 1)[0].strip() if isinstance(shown, str) else self.name
+
+    def run(self, context: ToolContext, arguments: Json) -> ToolOutput:
+        """Check the arguments against the schema and call the function.
+
+        Raises: ToolError for wrong arguments and for whatever the function refuses.
+        """
+        problems = check_arguments(arguments, self.spec.schema)
+        if problems:
+            raise ToolError(f"{self.name}: {'; '.join(problems)}. Call it again with the arguments its schema asks for.")
+        result = self.function(context, **arguments)
+        return result if isinstance(result, ToolOutput) else ToolOutput(result)
+
+
+def tool(*, effect: Effect, domain: Domain = "local", shows: str = "") -> Callable[[Callable[..., Any]], Tool]:
+    """Declare a tool. ``shows`` is the parameter that names the call in headings, the first one by default."""
+
+    def declare(function: Callable[..., Any]) -> Tool:
+        parameters = list(inspect.signature(function).parameters)[1:]
+        return Tool(function, effect, domain, shows or (parameters[0] if parameters else ""))
+
+    return declare
+
+
+@dataclass(frozen=True)
+class Registry:
+    """All tools by name, in the order of their names, which is the order on the wire."""
+
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+
+    def get(self, name: str) -> Tool | None:
+        return self.tools.get(name)
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(self.tools[name].spec for name in sorted(self.tools))
+
+
+def load_tools() -> Registry:
+    """Import every tool module of this package; the tool is the module's attribute of the module's name."""
+    import tinyclaw.tools as package
+
+    found: dict[str, Tool] = {}
+    for name, module in import_modules(package).items():
+        candidate = getattr(module, name, None)
+        if not isinstance(candidate, Tool):
+            raise ToolError(f"{module.__file__} defines no tool called {name}")
+        found[name] = candidate
+    return Registry(found)
+
+
+def check_arguments(arguments: Json, schema: Json) -> list[str]:
+    """Every way in which ``arguments`` do not fit ``schema``, as sentences; empty when they fit."""
+    properties: Json = schema["properties"]
+    problems = [f"{name} is missing" for name in schema["required"] if name not in arguments]
+    for name, value in arguments.items():
+        if name not in properties:
+            problems.append(f"{name} is not an argument (known: {', '.join(properties) or 'none'})")
+        elif not _fits(value, properties[name]):
+            wanted = properties[name].get("enum") or properties[name].get("type", "anything")
+            problems.append(f"{name} is {type(value).__name__}, not {wanted}")
+    return problems
+
+
+def _fits(value: object, schema: Json) -> bool:
+    if "enum" in schema:
+        return value in schema["enum"]
+    if schema["type"] == "array":
+        return isinstance(value, list) and all(_fits(item, schema["items"]) for item in value)
+    if schema["type"] == "integer":
+        return isinstance(value, int) and not isinstance(value, bool)
+    if schema["type"] == "number":
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, {"string": str, "boolean": bool, "object": dict}[schema["type"]])
+
+
+def _schema(function: Callable[..., Any]) -> Json:
+    hints = get_type_hints(function, include_extras=True, localns=_hint_names())
+    properties: Json = {}
+    required: list[str] = []
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+        properties[parameter.name] = _property(hints[parameter.name])
+        if parameter.default is inspect.Parameter.empty:
+            required.append(parameter.name)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _hint_names() -> dict[str, Any]:
+    return {name: Any for name in ("Ledger", "Outputs", "Workspace", "Jobs")}
+
+
+def _property(hint: Any) -> Json:
+    description = ""
+    if get_origin(hint) is Annotated:
+        hint, description = get_args(hint)[:2]
+    if get_origin(hint) in (Union, types.UnionType):
+        hint = next(part for part in get_args(hint) if part is not type(None))
+    schema: Json
+    if get_origin(hint) is Literal:
+        schema = {"type": "string", "enum": list(get_args(hint))}
+    elif get_origin(hint) is list:
+        schema = {"type": "array", "items": _property(get_args(hint)[0])}
+    elif hint is dict or typing.is_typeddict(hint):
+        schema = {"type": "object"}
+    else:
+        schema = {"type": _JSON_TYPES[hint]}
+    return {**schema, "description": description} if description else schema
