@@ -1,0 +1,103 @@
+"""What the conversation has been told of a live file, and how it is told.
+
+A statement's wire text is one element around the file's text, or around a diff of the text as it
+was stated before. The element's closing tag carries a word that does not occur in the content, so
+that no file can end its own statement.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from tinyclaw.state.transcript.grammar import Block
+
+How = Literal["whole", "diff", "gone"]
+By = Literal["outside", "agent", "during"]
+"""``during``: while a command of ours ran, by it or by the person."""
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The newest statement of one file in the conversation.
+
+    ``text`` is None where it cannot be rebuilt from the transcript (a tool's result stated it, or a
+    person edited it). ``order`` is its place in the file, ``length`` the conversation's length in
+    characters before it; ``message`` is its message number.
+    """
+
+    revision: str
+    text: str | None
+    message: int
+    order: int
+    length: int
+
+
+def state_block(path: str, revision: str, by: By, text: str | None, before: str | None, message: int) -> Block:
+    """The event that says what ``path`` is now: whole, as a diff from ``before``, or gone (``text`` is None)."""
+    how, content = _shortest(text, before)
+    facts = {"m": message, "path": path, "rev": revision, "by": by, "how": how}
+    return Block("state", facts, _wire(path, revision, by, how, content), heading=f"### {_heading_words(path)}")
+
+
+def stated_text(block: Block, before: str | None) -> str | None:
+    """The file's text after this event, or None where that cannot be told."""
+    how = block.attrs.get("how")
+    content = block.text.partition("\n")[2].rpartition("\n</state ")[0]
+    if how == "whole":
+        return content
+    if how == "diff" and before is not None:
+        return apply_diff(before, content)
+    return None
+
+
+def _shortest(text: str | None, before: str | None) -> tuple[How, str]:
+    if text is None:
+        return "gone", "(the file is gone)"
+    if before is not None and before != text:
+        diff = make_diff(before, text)
+        if len(diff) < len(text) and apply_diff(before, diff) == text:
+            return "diff", diff
+    return "whole", text
+
+
+def _wire(path: str, revision: str, by: By, how: How, content: str) -> str:
+    tag = revision[:8]
+    while f"</state {tag}" in content:
+        tag += "x"
+    name = re.sub(r'["<>\x00-\x1f]', "_", path)
+    return f'<state path="{name}" revision="{revision}" how="{how}" changed="{by}">\n{content}\n</state {tag}>'
+
+
+def _heading_words(path: str) -> str:
+    return re.sub(r"[<\\\x00-\x1f\x7f-\x9f\ud800-\udfff]+", "_", path)[:80]
+
+
+def make_diff(before: str, after: str) -> str:
+    """The hunks of a unified diff with two lines of context, without file names."""
+    lines = difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=2)
+    return "\n".join(list(lines)[2:])
+
+
+def apply_diff(before: str, diff: str) -> str | None:
+    """``before`` with the hunks of ``diff`` applied, or None when they do not fit it."""
+    source = before.split("\n")
+    result: list[str] = []
+    position = 0
+    for line in diff.split("\n"):
+        if hunk := _HUNK.fullmatch(line):
+            start = int(hunk[1]) - (hunk[2] != "0")
+            result += source[position:start]
+            position = start
+        elif line.startswith("+"):
+            result.append(line[1:])
+        elif line[:1] in (" ", "-") and source[position : position + 1] == [line[1:]]:
+            result += [line[1:]] if line[0] == " " else []
+            position += 1
+        else:
+            return None
+    return "\n".join(result + source[position:])
