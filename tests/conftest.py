@@ -1,0 +1,58 @@
+"""Every test runs in an environment of its own: no key, no proxy, no settings of the person who runs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from tests.messages_api import MessagesApi
+
+PERSONAL = ("ANTHROPIC_", "TINYCLAW_", "XDG_", "GIT_", "OTEL_")
+SINGLE = {"ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "NO_COLOR", "FORCE_COLOR", "EDITOR", "VISUAL", "PAGER"}
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No variable that steers us, a home that is empty, and git with an identity but without anybody's settings."""
+    for name in os.environ:
+        if name.startswith(PERSONAL) or name.upper() in SINGLE:
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    git_config = home / ".gitconfig"
+    git_config.write_text("[init]\n\tdefaultBranch = main\n[commit]\n\tgpgSign = false\n")
+    settings = {
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "GIT_CONFIG_GLOBAL": str(git_config),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+    for role in ("AUTHOR", "COMMITTER"):
+        settings |= {f"GIT_{role}_NAME": "Test", f"GIT_{role}_EMAIL": "test@example.invalid"}
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def api() -> Iterator[Callable[..., MessagesApi]]:
+    """Starts servers: ``api(script, **options)`` with the arguments of ``MessagesApi``.
+
+    At the test's end they are closed, and a refused request fails the test; a test that expects refusals says
+    ``api(script, refusals=True)``.
+    """
+    strict: list[MessagesApi] = []
+    with ExitStack() as stack:
+
+        def start(script: Any = (), *, refusals: bool = False, **options: Any) -> MessagesApi:
+            server = stack.enter_context(MessagesApi(script, **options))
+            if not refusals:
+                strict.append(server)
+            return server
+
+        yield start
+    refused = [f"{refusal.status}: {refusal.message}" for server in strict for refusal in server.refused]
+    assert refused == [], "the Messages API refused requests of this test"
