@@ -1,0 +1,1 @@
+"""What goes into the prompt. Every public module here is one source of the same name."""

@@ -1,0 +1,235 @@
+"""One turn: compile, send, record, run the calls, again, until the model stops by itself.
+
+A generator of events and nothing else; the transcript is written before anything it says is done.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+from typing import Any
+
+from tinyclaw.agent.dispatch import Paused, run_calls
+from tinyclaw.agent.events import EndReason, Event, FileStated, Notice, ReplyReceived, RequestStarted, TurnEnded
+from tinyclaw.agent.repair import answer_lost_calls, close_cut_turn
+from tinyclaw.agent.session import Session
+from tinyclaw.context.compiler import WorkingSet
+from tinyclaw.errors import Interrupted, ModelError, UsageError
+from tinyclaw.state.redaction import holds_mask
+from tinyclaw.state.transcript.content import reply_block, result_block, user_text
+from tinyclaw.state.transcript.grammar import Block
+from tinyclaw.types import Content, Reply, Text, TextDelta, Thinking, ToolUse, Usage
+
+CUT_TURNS = 3
+"""Replies in a row that the output limit may cut before the turn ends."""
+
+
+def run_turn(session: Session, text: str | None) -> Iterator[Event]:
+    """Run one turn. The last event is always ``TurnEnded``, and the transcript always says how it ended.
+
+    Args:
+        text: what the person says; None goes on with what is pending or written below the last turn.
+
+    Raises: UsageError when there is nothing to do; StateError when the transcript cannot be written.
+    """
+    spent = session.conversation.spent
+    first = session.conversation.requests
+    begin(session, text)
+    yield from _notices(session)
+    try:
+        reason, answer = yield from _until_the_model_stops(session, first)
+    except Interrupted:
+        session.record(session.event("interrupted"))
+        reason, answer = "interrupted", "interrupted"
+    except Paused as pause:
+        yield from _notices(session)
+        yield TurnEnded("paused", str(pause), session.conversation.requests - first, _less(session, spent))
+        return
+    except ModelError as error:
+        reason, answer = "error", session.masker.mask(str(error))
+        session.record(session.event("error", answer))
+    session.record(Block("turn_end", {"reason": reason, "at": session.now}))
+    yield from _notices(session)
+    yield TurnEnded(reason, answer, session.conversation.requests - first, _less(session, spent))
+
+
+def begin(session: Session, text: str | None) -> None:
+    """Take the person's text into the conversation, after mending what an earlier process left open.
+
+    Raises: UsageError when there is neither text nor anything pending.
+    """
+    session.transcript.refresh()
+    conversation = session.conversation
+    if text is None:
+        if not (conversation.awaits_reply or conversation.pending_calls):
+            raise UsageError(
+                "there is nothing to go on with: no question is open and no text stands below the last turn; "
+                'give a prompt: tinyclaw run --resume last "…"'
+            )
+        answer_lost_calls(session, asked_again=True)
+        return
+    answer_lost_calls(session, asked_again=False)
+    close_cut_turn(session)
+    conversation = session.conversation
+    number = conversation.last + (0 if conversation.awaits_reply and conversation.idle else 1)
+    session.record(user_text(session.masker.mask(text), max(number, 1), session.now))
+
+
+def _until_the_model_stops(session: Session, first: int) -> Generator[Event, None, tuple[EndReason, str]]:
+    """Requests and calls until the turn is over; returns how it ended and the answer."""
+    cut_in_a_row = 0
+    if calls := session.conversation.pending_calls:
+        yield from run_calls(session, calls)
+    while True:
+        session.interrupt.check()
+        if session.max_requests is not None and session.conversation.requests - first >= session.max_requests:
+            return "limit", f"the limit of {session.max_requests} requests is reached"
+        reply = yield from _exchange(session)
+        yield from _notices(session)
+        cut = reply.stop_reason in ("max_tokens", "pause_turn")
+        cut_in_a_row = cut_in_a_row + 1 if cut else 0
+        if cut_in_a_row >= CUT_TURNS:
+            _answer_cut_calls(session, reply)
+            return (
+                "limit",
+                f"the output limit cut {CUT_TURNS} replies in a row; ask for smaller steps, or raise max_tokens",
+            )
+        if cut:
+            _answer_cut_calls(session, reply)
+        elif reply.tool_uses:
+            yield from run_calls(session, session.conversation.pending_calls)
+        else:
+            return _ending(reply)
+
+
+def _ending(reply: Reply) -> tuple[EndReason, str]:
+    if reply.stop_reason == "refusal":
+        return "refused", reply.text or "the model refused to answer"
+    if reply.stop_reason == "model_context_window_exceeded":
+        return "limit", "the conversation no longer fits the model's window; untick turns, or start a new session"
+    return "done", reply.text
+
+
+def _exchange(session: Session) -> Generator[Event, None, Reply]:
+    """One request and its reply, both recorded; returns the reply."""
+    working = session.compile()
+    yield from _announce(session, working)
+    partial: list[str] = []
+    reply: Reply | None = None
+    began = time.monotonic()
+    try:
+        for event in session.model.stream(working.request, session.interrupt):
+            if isinstance(event, Reply):
+                reply = event
+                break
+            partial = [*partial, event.text] if isinstance(event, TextDelta) else partial
+            yield event
+    except Interrupted:
+        _record_partial(session, "".join(partial))
+        raise
+    assert reply is not None
+    milliseconds = round((time.monotonic() - began) * 1000)
+    reply = _record_reply(session, reply, milliseconds)
+    yield ReplyReceived(session.conversation.requests, reply.text, reply.stop_reason, reply.usage, milliseconds)
+    return reply
+
+
+def _announce(session: Session, working: WorkingSet) -> Iterator[Event]:
+    """Write down the request before it is sent."""
+    session.pin(working.prefix)
+    number = session.conversation.requests + 1
+    change = working.manifest.difference(session.conversation.manifest)
+    record = {
+        "n": number,
+        "model": working.request.model,
+        "max_tokens": working.request.max_tokens,
+        "params": working.request.params,
+        "sha256": working.sha256,
+        "manifest": {"at": session.now, **change},
+    }
+    session.record(*working.blocks, Block("request", record))
+    yield from _notices(session)
+    for block in working.blocks:
+        if block.kind == "state":
+            yield FileStated(block.attrs["path"], block.attrs["how"], block.attrs["by"])
+    yield RequestStarted(number, working.manifest.tokens, working.manifest.to_json())
+
+
+def _record_reply(session: Session, reply: Reply, milliseconds: int) -> Reply:
+    """Append the whole message with its reply record, masked; returns it as recorded."""
+    number = session.conversation.last + 1
+    content = tuple(masked for block in reply.content if (masked := _masked(session, block)) is not None)
+    blocks = [
+        reply_block(block, number, reply.model, _headline(session, block) if isinstance(block, ToolUse) else "")
+        for block in content
+    ]
+    record = {
+        "n": session.conversation.requests,
+        "in": reply.usage.input,
+        "cache_read": reply.usage.cache_read,
+        "cache_write": reply.usage.cache_write,
+        "out": reply.usage.output,
+        "stop": reply.stop_reason,
+        "ms": milliseconds,
+    }
+    session.record(*blocks, Block("reply", record))
+    return Reply(content, reply.stop_reason, reply.usage, reply.model, reply.extra)
+
+
+def _headline(session: Session, call: ToolUse) -> str:
+    tool = session.registry.get(call.name)
+    return tool.headline(call.input) if tool else call.name
+
+
+def _masked(session: Session, block: Content) -> Content | None:
+    """The block with secrets masked; thinking that holds one is left out, for its signature would not hold."""
+    if isinstance(block, Text):
+        return Text(session.masker.mask(block.text), block.extra)
+    if isinstance(block, ToolUse):
+        return ToolUse(block.id, block.name, _masked_json(session, block.input), block.extra)
+    if isinstance(block, Thinking) and holds_mask(session.masker.mask(block.thinking)):
+        return None
+    return block
+
+
+def _masked_json(session: Session, value: object) -> Any:
+    if isinstance(value, str):
+        return session.masker.mask(value)
+    if isinstance(value, list):
+        return [_masked_json(session, item) for item in value]
+    if isinstance(value, dict):
+        return {key: _masked_json(session, item) for key, item in value.items()}
+    return value
+
+
+def _record_partial(session: Session, text: str) -> None:
+    """What the model had said when the person interrupted stays in the conversation."""
+    if text.strip():
+        attrs = {"m": session.conversation.last + 1, "role": "assistant", "partial": True}
+        session.record(Block("text", attrs, session.masker.mask(text), heading="## tinyclaw"))
+
+
+def _answer_cut_calls(session: Session, reply: Reply) -> None:
+    """A message that the output limit cut is never executed; the model is told to go on in smaller steps."""
+    number = session.conversation.last + 1
+    if reply.tool_uses:
+        for call in reply.tool_uses:
+            text = session.hints.get("cut_call", name=call.name)
+            session.record(result_block(call.id, number, text, name=call.name, is_error=True))
+    else:
+        session.record(user_text(session.hints.get("go_on"), number, session.now, opens_turn=False))
+
+
+def _notices(session: Session) -> Iterator[Notice]:
+    for text in session.take_notices():
+        yield Notice(text)
+
+
+def _less(session: Session, before: Usage) -> Usage:
+    after = session.conversation.spent
+    return Usage(
+        after.input - before.input,
+        after.output - before.output,
+        after.cache_read - before.cache_read,
+        after.cache_write - before.cache_write,
+    )

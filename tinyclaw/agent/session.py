@@ -1,0 +1,217 @@
+"""A session wires a workspace, a transcript, a model and the tools together.
+
+It is what every front end holds. ``compile`` makes the next request out of the files, ``record``
+writes blocks; the loop and the dispatch use both and nothing else writes the transcript.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Literal
+
+from tinyclaw.agent.facts import Facts
+from tinyclaw.agent.hints import Hints
+from tinyclaw.context.compiler import Inputs, Target, WorkingSet, compile_request
+from tinyclaw.context.source import Limits, Source
+from tinyclaw.errors import StateError
+from tinyclaw.model.base import Model
+from tinyclaw.state.files import read, recheck_displaced
+from tinyclaw.state.ledger import Ledger
+from tinyclaw.state.outputs import Outputs
+from tinyclaw.state.redaction import Masker
+from tinyclaw.state.snapshot import Snapshot, SnapshotReader
+from tinyclaw.state.transcript.fold import Conversation
+from tinyclaw.state.transcript.grammar import Block, heading
+from tinyclaw.state.transcript.prefixes import Prefix, PrefixStore
+from tinyclaw.state.transcript.store import Transcript
+from tinyclaw.state.workspace import PLAN, TODO, Workspace
+from tinyclaw.tools._base import Registry
+from tinyclaw.tools._jobs import Jobs
+from tinyclaw.types import Interrupt, Mode, PermissionMode, ToolOutput
+
+Answer = Literal["allow", "deny", "always"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A permission question: the call in one line, why it is asked, and what the call would do in detail."""
+
+    call: str
+    name: str
+    headline: str
+    reason: str
+    detail: str
+
+
+AskPerson = Callable[[Question], Answer]
+
+
+@dataclass
+class Session:
+    """One conversation in one workspace. See ``agent.start`` for how one is made.
+
+    Attributes:
+        ask: asks the person for a permission; None when there is nobody to ask (the turn then pauses).
+        clock: the time now, with a time zone.
+        facts: named facts for the prompt that are no files.
+        always: tools that the person has allowed for the rest of the session.
+    """
+
+    workspace: Workspace
+    transcript: Transcript
+    model: Model
+    target: Target
+    registry: Registry
+    sources: tuple[Source, ...]
+    reader: SnapshotReader
+    prefixes: PrefixStore
+    ledger: Ledger
+    outputs: Outputs
+    jobs: Jobs
+    masker: Masker
+    prompts: Callable[[str], str]
+    clock: Callable[[], datetime]
+    facts: Facts
+    permission_mode: PermissionMode = "ask"
+    mode: Mode = "default"
+    limits: Limits = field(default_factory=Limits)
+    max_requests: int | None = None
+    ask: AskPerson | None = None
+    interrupt: Interrupt = field(default_factory=Interrupt)
+    always: set[str] = field(default_factory=set)
+    notices: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    _said: set[str] = field(default_factory=set)
+    _before_command: Snapshot | None = None
+    _live: frozenset[str] = frozenset((PLAN, TODO))
+
+    @property
+    def conversation(self) -> Conversation:
+        return self.transcript.conversation
+
+    @cached_property
+    def hints(self) -> Hints:
+        return Hints(self.prompts)
+
+    @property
+    def now(self) -> str:
+        """The time as RFC 3339, in whole seconds."""
+        return self.clock().isoformat(timespec="seconds").replace("+00:00", "Z")
+
+    def record(self, *blocks: Block, tool_ran: bool = False) -> None:
+        """Append to the transcript. Raises: StateError."""
+        self.transcript.append(*blocks, tool_ran=tool_ran)
+
+    def event(self, what: str, text: str = "", **facts: object) -> Block:
+        """An event block: a record that is never sent."""
+        attrs = {"what": what, "at": self.now, **facts}
+        return Block("event", attrs, *([text] if text else []), heading=heading(3, what.replace("_", " ")))
+
+    def snapshot(self) -> Snapshot:
+        """What the files say now."""
+        snapshot = self.reader.take(self.facts.get())
+        self._live = frozenset(file.path for file in snapshot.files(*snapshot.found)) | {PLAN, TODO}
+        return snapshot
+
+    @property
+    def live_paths(self) -> frozenset[str]:
+        """The files that are stated to the model whenever they change."""
+        return self._live
+
+    def compile(self) -> WorkingSet:
+        """The next request, out of the files as they are on disk now.
+
+        Raises: StateError, PromptTooLong.
+        """
+        self.transcript.refresh()
+        self._note_rescued()
+        snapshot = self.snapshot()
+        during = changed_paths(self._before_command, snapshot)
+        self._before_command = None
+        working = compile_request(
+            Inputs(
+                snapshot=snapshot,
+                conversation=self.conversation,
+                prefix=self._pinned(),
+                sources=self.sources,
+                tools=self.registry.specs(),
+                prompts=self.prompts,
+                target=self.target,
+                limits=self.limits,
+                mode=self.mode,
+                now=self.now,
+                changed_during=during,
+            )
+        )
+        self._say_once(working.notes)
+        return working
+
+    def pin(self, prefix: Prefix) -> None:
+        """Write the prefix file, unless it is there. Raises: StateError."""
+        self.prefixes.save(prefix)
+
+    def before_command(self) -> None:
+        """Remember the live files, so that a change during a command is told from one before it."""
+        if self._before_command is None:
+            self._before_command = self.snapshot()
+
+    def after_call(self, arguments: Mapping[str, Any], output: ToolOutput) -> None:
+        """Take in what a call has changed: own writes need not be waited for, git is asked again after its commands."""
+        for path, revision in output.revisions.items():
+            self.reader.wrote(path, revision)
+        if "git" in str(arguments.get("command", "")):
+            self.facts.refresh()
+
+    def take_notices(self) -> list[str]:
+        """What the person has to be told since the last call, in order."""
+        told = [*self.transcript.notices, *self.notices]
+        self.transcript.notices.clear()
+        self.notices.clear()
+        return [self.masker.mask(text) for text in told]
+
+    def close(self) -> None:
+        """End background commands and give the transcript free. What is displaced is looked at once more."""
+        self.jobs.close()
+        self._note_rescued()
+        self.transcript.close()
+
+    def _pinned(self) -> Prefix | None:
+        return self.prefixes.load(self.conversation.prefix) if self.conversation.prefix else None
+
+    def _say_once(self, notes: Iterable[str]) -> None:
+        for note in notes:
+            if note not in self._said:
+                self._said.add(note)
+                self.notices.append(note)
+
+    def _note_rescued(self) -> None:
+        self.notices += [str(rescued) for rescued in recheck_displaced()]
+
+
+def changed_paths(before: Snapshot | None, after: Snapshot) -> frozenset[str]:
+    """The files whose revision differs between two snapshots."""
+    if before is None:
+        return frozenset()
+    old = {file.path: file.revision for file in before.files(*before.found)}
+    new = {file.path: file.revision for file in after.files(*after.found)}
+    return frozenset(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
+
+
+def image_loader(workspace: Workspace) -> Callable[[str, str], str | None]:
+    """Loads a stored picture as base64; None when it is gone or is no longer the one that was stored."""
+
+    def load(path: str, sha256: str) -> str | None:
+        try:
+            data = read(workspace.resolve(path)).data
+        except StateError:
+            return None
+        if data is None or hashlib.sha256(data).hexdigest() != sha256:
+            return None
+        return base64.b64encode(data).decode("ascii")
+
+    return load

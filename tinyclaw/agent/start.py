@@ -1,0 +1,161 @@
+"""Make a session: the only place where the parts are chosen and put together."""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from tinyclaw.agent.facts import Facts
+from tinyclaw.agent.session import AskPerson, Session, image_loader
+from tinyclaw.context.compiler import Target
+from tinyclaw.context.source import Limits, load_sources, watched_patterns
+from tinyclaw.errors import UsageError
+from tinyclaw.model.base import Model
+from tinyclaw.model.catalog import ModelInfo, default_model, lookup
+from tinyclaw.model.replay import ReplayModel
+from tinyclaw.prompts import prompt_loader
+from tinyclaw.state.ledger import Ledger
+from tinyclaw.state.live import LiveFiles
+from tinyclaw.state.outputs import Outputs
+from tinyclaw.state.redaction import Masker
+from tinyclaw.state.settings import Settings, load_settings
+from tinyclaw.state.snapshot import MAX_STATE_BYTES, SnapshotReader
+from tinyclaw.state.transcript.prefixes import PrefixStore
+from tinyclaw.state.transcript.sessions import find_session
+from tinyclaw.state.transcript.store import SessionName, Transcript
+from tinyclaw.state.workspace import TRANSCRIPTS, Workspace
+from tinyclaw.tools._base import load_tools
+from tinyclaw.tools._jobs import Jobs
+from tinyclaw.types import Interrupt, Json
+
+DEFAULT_OUTPUT_TOKENS = 32_000
+REPLAY = "replay:"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a front end decides about a session.
+
+    ``flags`` are settings of the command line by field name; ``resume`` is ``last`` or an id; ``title``
+    names a new session. ``ask`` is None when there is nobody to ask.
+    """
+
+    workspace: Workspace
+    environment: Mapping[str, str]
+    clock: Callable[[], datetime]
+    flags: Mapping[str, str] = field(default_factory=dict)
+    resume: str | None = None
+    title: str = ""
+    ask: AskPerson | None = None
+    interrupt: Interrupt = field(default_factory=Interrupt)
+    strict: bool = False
+
+
+def open_session(options: Options) -> Session:
+    """Start a session, or go on with one.
+
+    Raises: UsageError, StateError, Locked, or ModelError when no key is set.
+    """
+    workspace = options.workspace
+    settings, diagnostics = load_settings(workspace.root, workspace.user_dir, options.environment, options.flags)
+    model = _model(options, settings)
+    masker = Masker(options.environment)
+    transcript = _transcript(options, masker)
+    live = LiveFiles(time.time, time.sleep, limit_bytes=MAX_STATE_BYTES)
+    sources = load_sources()
+    started = options.clock().date().isoformat() if not isinstance(model, ReplayModel) else model.recorded_date
+    session = Session(
+        workspace=workspace,
+        transcript=transcript,
+        model=model,
+        target=_target(model.name, settings),
+        registry=load_tools(),
+        sources=sources,
+        reader=SnapshotReader(workspace, live, masker.mask, watched_patterns(sources), time.time),
+        prefixes=PrefixStore(workspace.root / TRANSCRIPTS, workspace.user_dir),
+        ledger=Ledger(),
+        outputs=Outputs(workspace.root, transcript.session, masker.mask),
+        jobs=Jobs(),
+        masker=masker,
+        prompts=prompt_loader(workspace.user_dir),
+        clock=options.clock,
+        facts=Facts(_fixed_facts(workspace, started), lambda: _git_text(workspace.root, masker)),
+        permission_mode=settings.permission_mode,
+        mode=settings.mode,
+        limits=_limits(settings),
+        max_requests=settings.max_requests,
+        ask=options.ask,
+        interrupt=options.interrupt,
+    )
+    session.notices += [str(diagnostic) for diagnostic in diagnostics]
+    for path, revision in transcript.conversation.revisions.items():
+        session.ledger.restore(path, revision)
+    return session
+
+
+def _model(options: Options, settings: Settings) -> Model:
+    name = settings.model or default_model("main")
+    if name.startswith(REPLAY):
+        path = Path(name.removeprefix(REPLAY))
+        return ReplayModel(path, options.workspace.user_dir, strict=options.strict)
+    if options.strict:
+        raise UsageError("--strict compares with a recorded session; it goes with -m replay:FILE")
+    from tinyclaw.model.anthropic import AnthropicModel
+    from tinyclaw.model.connection import Endpoint
+    from tinyclaw.model.retry import RetryPolicy
+
+    endpoint = Endpoint.from_environment(options.environment, idle_seconds=settings.request_timeout_seconds)
+    return AnthropicModel(name, endpoint, RetryPolicy(max_tries=settings.max_tries))
+
+
+def _transcript(options: Options, masker: Masker) -> Transcript:
+    folder = options.workspace.root / TRANSCRIPTS
+    load_image = image_loader(options.workspace)
+    if options.resume is not None:
+        return Transcript.open(find_session(folder, options.resume).path, load_image)
+    now = options.clock()
+    title = masker.mask(" ".join(options.title.split()))[:120] or "session"
+    name = SessionName.new(now.strftime("%Y%m%d-%H%M%S"), title, secrets.token_hex(2))
+    created = now.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return Transcript.create(folder, name, title, created, load_image)
+
+
+def _target(model: str, settings: Settings) -> Target:
+    info = lookup(model)
+    longest = settings.max_tokens or min(DEFAULT_OUTPUT_TOKENS, info.max_output)
+    return Target(model, info.context_window, longest, info.characters_per_token, _params(info, settings))
+
+
+def _params(info: ModelInfo, settings: Settings) -> Json:
+    adaptive = settings.thinking == "adaptive" or (settings.thinking == "auto" and info.thinking == "adaptive")
+    return {"thinking": {"type": "adaptive"}} if adaptive else {}
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        instructions_bytes=settings.instructions_bytes,
+        index_bytes=settings.memory_index_bytes,
+        index_lines=settings.memory_index_lines,
+    )
+
+
+def _fixed_facts(workspace: Workspace, date: str) -> dict[str, str]:
+    below = workspace.relative(workspace.cwd)
+    return {
+        "Workspace": f"{workspace.root.name} (paths are relative to its root)",
+        "Working folder": "the root" if below == "." else below,
+        "Platform": platform.system(),
+        "Date": date,
+    }
+
+
+def _git_text(root: Path, masker: Masker) -> str:
+    from tinyclaw.state.git import facts
+
+    found = facts(root)
+    return masker.mask(str(found)) if found is not None else ""

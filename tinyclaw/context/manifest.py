@@ -1,0 +1,57 @@
+"""What went into a request: every block with its file, lines, revision and cost, and what was left out and why.
+
+The transcript records a manifest as the difference from the request before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tinyclaw.types import Json
+
+Place = Literal["tools", "prefix", "event", "conversation", "out"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One block. ``tokens`` is its cost in this request, ``note`` what was cut, or why it is out."""
+
+    place: Place
+    tokens: int
+    file: str = ""
+    lines: str = ""
+    revision: str = ""
+    note: str = ""
+
+    def to_json(self) -> Json:
+        """The entry without its empty fields."""
+        fields: Json = {"file": self.file, "lines": self.lines, "rev": self.revision, "note": self.note}
+        return {"in": self.place, "tokens": self.tokens, **{key: value for key, value in fields.items() if value}}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All entries by id, the request's size in tokens, and whether that was only estimated.
+
+    ``chars`` is the request's length as JSON, from which later estimates are corrected.
+    """
+
+    entries: dict[str, Entry]
+    tokens: int
+    chars: int
+    corrected: bool
+
+    def to_json(self) -> Json:
+        """The whole manifest: ``blocks`` maps ids to entries."""
+        basis = "reported" if self.corrected else "estimated"
+        blocks = {name: entry.to_json() for name, entry in self.entries.items()}
+        return {"tokens": self.tokens, "chars": self.chars, "basis": basis, "blocks": blocks}
+
+    def difference(self, before: Json) -> Json:
+        """What a request's record holds: the change from ``before``, itself a whole manifest as JSON."""
+        whole = self.to_json()
+        blocks, known = whole.pop("blocks"), before.get("blocks", {})
+        changed = {name: entry for name, entry in blocks.items() if known.get(name) != entry}
+        gone = sorted(set(known) - set(blocks))
+        return {**whole, **({"set": changed} if changed else {}), **({"drop": gone} if gone else {})}

@@ -1,0 +1,123 @@
+"""A source is one way into the prompt: a function from the snapshot to pieces of text.
+
+``@source`` declares where its pieces stand (``prefix``: pinned with the tools and cached; ``event``:
+stated in the conversation when they change), how dear they are when room is short, and which files
+it reads. Every public module of ``tinyclaw.context.sources`` is one source of the module's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from tinyclaw._discover import import_modules
+from tinyclaw.errors import TinyclawError
+from tinyclaw.state.snapshot import Snapshot, StateFile
+from tinyclaw.types import Mode
+
+Placement = Literal["prefix", "event"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of the files may enter the prompt, in bytes of UTF-8 or in lines."""
+
+    instructions_bytes: int = 32 * 1024
+    document_bytes: int = 32 * 1024
+    index_bytes: int = 25 * 1024
+    index_lines: int = 200
+    catalog_bytes: int = 16 * 1024
+
+
+@dataclass(frozen=True)
+class SourceContext:
+    """All that a source may see. A source reads no file, clock or environment by itself."""
+
+    snapshot: Snapshot
+    limits: Limits
+    mode: Mode
+    prompts: Callable[[str], str]
+    """The text of the prompt template with that name."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A text for the prompt and where it comes from.
+
+    ``path`` makes the piece a live file: a change of ``revision`` is stated in the conversation.
+    ``lines`` says which lines of the file are in, ``note`` what was cut and why. ``private`` text
+    comes from the user level and is not written into the workspace.
+    """
+
+    id: str
+    text: str
+    path: str = ""
+    revision: str = ""
+    lines: str = ""
+    note: str = ""
+    private: bool = False
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source function and what it declares. ``priority``: the lower one falls out first."""
+
+    function: Callable[[SourceContext], str | Iterable[Piece] | None]
+    placement: Placement
+    priority: int
+    required: bool
+    watches: tuple[str, ...]
+    order: int
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def pieces(self, context: SourceContext) -> tuple[Piece, ...]:
+        """What the source has to say now; empty when nothing."""
+        result = self.function(context)
+        if result is None:
+            return ()
+        if isinstance(result, str):
+            watched = list(context.snapshot.files(*self.watches)) if len(self.watches) == 1 else []
+            return (_piece_of(self.name, result, watched[0] if len(watched) == 1 else None),) if result.strip() else ()
+        return tuple(piece for piece in result if piece.text.strip())
+
+
+def source(
+    *,
+    placement: Placement,
+    priority: int = 50,
+    required: bool = False,
+    watches: tuple[str, ...] = (),
+    order: int = 50,
+) -> Callable[[Callable[[SourceContext], str | Iterable[Piece] | None]], Source]:
+    """Declare a source. ``order`` places it in the prefix: what changes least comes first."""
+    return lambda function: Source(function, placement, priority, required, watches, order)
+
+
+@cache
+def load_sources() -> tuple[Source, ...]:
+    """Every source of the package, in the order in which their pieces stand."""
+    import tinyclaw.context.sources as package
+
+    found = []
+    for name, module in import_modules(package).items():
+        candidate = getattr(module, name, None)
+        if not isinstance(candidate, Source):
+            raise TinyclawError(f"{module.__file__} defines no source called {name}")
+        found.append(candidate)
+    return tuple(sorted(found, key=lambda each: (each.order, each.name)))
+
+
+def watched_patterns(sources: Iterable[Source]) -> tuple[str, ...]:
+    """Every pattern that a snapshot must hold for these sources, each once."""
+    return tuple(dict.fromkeys(pattern for each in sources for pattern in each.watches))
+
+
+def _piece_of(name: str, text: str, file: StateFile | None) -> Piece:
+    if file is None:
+        return Piece(name, text)
+    return Piece(name, text, file.path, file.revision, private=file.private)
