@@ -87,6 +87,13 @@ def collect(watcher: Watcher, *wanted: Path) -> set[Path]:
     return seen
 
 
+def wait_until_healthy(watcher: Watcher) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not watcher.healthy() and time.monotonic() < deadline:
+        watcher.wait(0.01)
+    assert watcher.healthy()
+
+
 @pytest.mark.parametrize("save", STYLES)
 def test_a_save_is_seen_and_nothing_but_the_file_is_reported(watched, save):
     watcher, folder = watched
@@ -154,9 +161,9 @@ def test_a_folder_that_is_removed_and_made_again_is_watched_again(tmp_path):
     folder.rmdir()
     folder.mkdir()
     collect(watcher, folder)
+    wait_until_healthy(watcher)
     (folder / "new.md").write_text("x")
     collect(watcher, folder / "new.md")
-    assert watcher.healthy()
     watcher.stop()
 
 
@@ -166,6 +173,7 @@ def test_a_folder_that_appears_later_is_watched_from_then_on(tmp_path):
     assert watcher.healthy()
     folder.mkdir()
     collect(watcher, folder)
+    wait_until_healthy(watcher)
     (folder / "new.md").write_text("x")
     collect(watcher, folder / "new.md")
     watcher.stop()
@@ -180,6 +188,7 @@ def test_a_folder_reached_by_a_link_is_reported_under_both_names(tmp_path):
     collect(watcher, real / "a.md", link / "a.md")
     link.unlink()
     collect(watcher, link)
+    wait_until_healthy(watcher)
     (real / "b.md").write_text("x")
     collect(watcher, real / "b.md")
     watcher.stop()
