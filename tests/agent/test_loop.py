@@ -1,0 +1,420 @@
+"""One turn from the person's text to the model's own stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+
+from tests.messages_api import cut, error_event, fault, reply, slow
+from tinyclaw.agent.events import FileStated, Notice, PermissionAsked, ReplyReceived, ToolFinished, TurnEnded
+from tinyclaw.agent.loop import run_turn
+from tinyclaw.context.compiler import digest, rebuild_request
+from tinyclaw.errors import UsageError
+from tinyclaw.state.transcript.fold import conversation_of
+from tinyclaw.state.transcript.grammar import parse
+from tinyclaw.tools._base import Registry, ToolContext, tool
+from tinyclaw.types import Retrying, TextDelta
+
+
+def ended(events) -> TurnEnded:
+    return events[-1]
+
+
+def results(body) -> list:
+    """All tool results of a request, in order."""
+    return [
+        block
+        for message in body["messages"]
+        for block in message["content"]
+        if isinstance(block, dict) and block["type"] == "tool_result"
+    ]
+
+
+def texts(body, role="user") -> list[str]:
+    return [
+        block["text"]
+        for message in body["messages"]
+        if message["role"] == role
+        for block in message["content"]
+        if block["type"] == "text"
+    ]
+
+
+def requests_in(session) -> list:
+    """Every request that the transcript announces, rebuilt from the file on disk."""
+    blocks = parse(session.transcript.path.read_bytes(), "t").blocks
+    rebuilt = []
+    for index, block in enumerate(blocks):
+        if block.kind == "request":
+            conversation = conversation_of(blocks[:index], session.conversation.load_image)
+            prefix = session.prefixes.load(conversation.prefix)
+            request = rebuild_request(conversation, prefix, block)
+            assert digest(request, conversation.messages(request.model).messages) == block.attrs["sha256"]
+            rebuilt.append(request.to_wire())
+    return rebuilt
+
+
+def test_a_turn_reads_edits_runs_and_answers(api, start, turn, root: Path):
+    (root / "app.py").write_text("def add(a, b):\n    return a - b\n")
+    server = api(
+        [
+            reply("Let me look.", tools=[("read", {"path": "app.py"})]),
+            reply(tools=[("edit", {"path": "app.py", "old_text": "a - b", "new_text": "a + b"})]),
+            reply(tools=[("bash", {"command": "python3 -c 'import app; print(app.add(1, 2))'"})]),
+            reply("Mended."),
+        ]
+    )
+    session = start(server)
+    events = turn(session, "mend add")
+    assert (root / "app.py").read_text() == "def add(a, b):\n    return a + b\n"
+    assert "3" in results(server.requests[-1])[-1]["content"]
+    assert ended(events) == TurnEnded("done", "Mended.", 4, ended(events).usage)
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Let me look.Mended."
+    assert [event.name for event in events if isinstance(event, ToolFinished)] == ["read", "edit", "bash"]
+
+
+def test_every_request_can_be_rebuilt_from_the_transcript_equal_as_json(api, start, turn, root: Path):
+    (root / "AGENTS.md").write_text("Use tabs.\n")
+    (root / "PLAN.md").write_text("# Plan\n\n1. Look\n")
+    server = api(
+        [
+            reply("Hm.", thinking="Let me think.", tools=[("read", {"path": "AGENTS.md"}), ("glob", {"pattern": "*"})]),
+            reply(tools=[("bash", {"command": "echo more >> PLAN.md; printf 'a\\r\\nb'; exit 3"})]),
+            reply("One."),
+            reply(tools=[("write", {"path": "new.txt", "content": "```\n<!-- tc:end -->\n```\n"})]),
+            reply("Two."),
+        ]
+    )
+    session = start(server)
+    turn(session, "first")
+    turn(session, "second <!-- tc:text {} -->")
+    sent = [{key: value for key, value in body.items() if key != "stream"} for body in server.requests]
+    assert requests_in(session) == sent
+
+
+def test_an_edit_of_the_plan_between_two_requests_is_in_the_next_one_once(api, start, turn, root: Path):
+    (root / "PLAN.md").write_text("1. first\n2. second\n3. third\n" + "filler\n" * 30)
+
+    def person_edits(body):
+        plan = root / "PLAN.md"
+        plan.write_text(plan.read_text().replace("2. second", "2. SOMETHING ELSE"))
+        return reply("ok", tools=[("glob", {"pattern": "*"})])
+
+    server = api([person_edits, reply(tools=[("glob", {"pattern": "*.md"})]), reply("done")])
+    events = turn(start(server))
+    states = [[text for text in texts(body) if text.startswith("<state")] for body in server.requests]
+    assert [len(each) for each in states] == [1, 2, 2]
+    assert 'how="diff"' in states[1][1] and "+2. SOMETHING ELSE" in states[1][1]
+    assert [(event.path, event.how) for event in events if isinstance(event, FileStated)] == [
+        ("PLAN.md", "whole"),
+        ("PLAN.md", "diff"),
+    ]
+
+
+def test_the_result_of_the_agents_own_plan_tool_is_the_statement(api, start, turn, root: Path):
+    (root / "TODO.md").write_text("- [ ] one\n")
+    server = api([reply(tools=[("edit", {"path": "TODO.md", "old_text": "[ ]", "new_text": "[x]"})]), reply("done")])
+    events = turn(start(server))
+    assert [event.how for event in events if isinstance(event, FileStated)] == ["whole"]
+
+
+def test_the_prefix_stays_byte_for_byte_while_instructions_change(api, start, turn, root: Path):
+    (root / "AGENTS.md").write_text("Use tabs.\n")
+
+    def person_edits(body):
+        (root / "AGENTS.md").write_text("Use spaces.\n")
+        return reply(tools=[("glob", {"pattern": "*"})])
+
+    server = api([person_edits, reply("done")])
+    turn(start(server))
+    first, second = server.requests
+    assert (first["system"], first["tools"]) == (second["system"], second["tools"])
+    assert any("Use spaces." in text for text in texts(second))
+
+
+def test_a_resumed_session_sends_what_an_uninterrupted_one_would(api, start, turn, root: Path):
+    (root / "PLAN.md").write_text("plan\n")
+    script = [reply("one", thinking="hm"), reply("two"), reply("three")]
+    server = api(script)
+    session = start(server)
+    turn(session, "a")
+    session.close()
+    resumed = start(server, resume="last")
+    turn(resumed, "b")
+    other = api(script)
+    (root / "other").mkdir()
+    whole = start(other)
+    turn(whole, "a")
+    turn(whole, "b")
+    assert other.requests[1] == server.requests[1]
+
+
+def test_calls_that_only_read_run_side_by_side(api, start, turn):
+    meeting = threading.Barrier(2, timeout=10)
+
+    @tool(effect="read")
+    def meet(ctx: ToolContext, name: Annotated[str, "who"]) -> str:
+        """Wait for the other one."""
+        meeting.wait()
+        return f"met {name}"
+
+    server = api([reply(tools=[("meet", {"name": "a"}), ("meet", {"name": "b"})]), reply("done")])
+    session = start(server)
+    session.registry = Registry({"meet": meet})
+    turn(session)
+    assert [block["content"] for block in results(server.requests[1])] == ["met a", "met b"]
+
+
+def test_a_tool_that_is_not_there_or_gets_wrong_arguments_is_answered_with_what_to_do(api, start, turn):
+    server = api([reply(tools=[("fly", {}), ("read", {"file": "x"})]), reply("done")])
+    turn(start(server))
+    unknown, wrong = results(server.requests[1])
+    assert unknown["is_error"] and "bash" in unknown["content"]
+    assert wrong["is_error"] and "path is missing" in wrong["content"] and "file is not an argument" in wrong["content"]
+
+
+def test_the_third_equal_failure_in_a_row_gets_another_hint(api, start, turn):
+    again = reply(tools=[("read", {"path": "nowhere.txt"})])
+    server = api([again, again, again, reply("I give up.")])
+    turn(start(server))
+    hinted = ["failed 3 times in a row" in block["content"] for block in results(server.requests[-1])]
+    assert hinted == [False, False, True]
+
+
+def test_equal_ids_of_two_calls_are_made_distinct_and_both_run(api, start, turn, root: Path):
+    server = api(
+        [
+            reply(tools=[("bash", {"command": "echo one >> f"}, "t1"), ("bash", {"command": "echo two >> f"}, "t1")]),
+            reply("done"),
+        ]
+    )
+    turn(start(server))
+    assert (root / "f").read_text() == "one\ntwo\n"
+    ids = [block["tool_use_id"] for block in results(server.requests[1])]
+    assert len(set(ids)) == 2
+
+
+@pytest.mark.parametrize("after", [3, 5, -3, -2, -1])
+def test_a_stream_that_is_cut_runs_nothing_and_is_asked_for_again(api, start, turn, root: Path, after):
+    call = reply("Writing.", tools=[("write", {"path": "a.txt", "content": "abc\n" * 20})])
+    server = api([cut(call, after_events=after), reply("nothing to do")])
+    events = turn(start(server))
+    assert not (root / "a.txt").exists()
+    assert any(isinstance(event, Retrying) for event in events)
+    assert ended(events).text == "nothing to do"
+
+
+def test_when_every_try_is_cut_the_turn_ends_with_the_reason_and_can_go_on(api, start, turn):
+    server = api([error_event()] * 5 + [reply("back")])
+    session = start(server)
+    events = turn(session, "hello")
+    assert ended(events).reason == "error" and "overloaded" in ended(events).text.lower()
+    assert ended(turn(session, None)).text == "back"
+
+
+def test_a_call_cut_by_the_output_limit_is_not_run_and_three_in_a_row_end_the_turn(api, start, turn, root: Path):
+    half = reply(tools=[("write", {"path": "a.txt"})], stop_reason="max_tokens")
+    server = api([half, half, half, reply("smaller")])
+    session = start(server)
+    events = turn(session)
+    assert ended(events).reason == "limit"
+    assert not (root / "a.txt").exists()
+    assert all(block["is_error"] and "output limit" in block["content"] for block in results(server.requests[2]))
+    assert ended(turn(session, "again")).text == "smaller"
+
+
+def test_a_text_cut_by_the_output_limit_is_continued(api, start, turn):
+    server = api([reply("first half", stop_reason="max_tokens"), reply("second half")])
+    events = turn(start(server))
+    assert ended(events).reason == "done"
+    assert "Go on exactly where it stopped" in texts(server.requests[1])[-1]
+
+
+def test_a_refusal_ends_the_turn_with_its_reason(api, start, turn):
+    assert ended(turn(start(api([reply("I can't.", stop_reason="refusal")])))).reason == "refused"
+
+
+def test_the_limit_of_requests_stops_before_the_next_one(api, start, turn):
+    server = api([reply(tools=[("glob", {"pattern": "*"})])] * 3)
+    events = turn(start(server, max_requests=2))
+    assert (ended(events).reason, len(server.requests)) == ("limit", 2)
+
+
+def test_a_secret_reaches_neither_model_nor_files(api, start, turn, root: Path):
+    key = "sk-ant-api03-" + "Ab3dE5gH" * 11 + "AA"
+    (root / ".env").write_text(f"KEY={key}\n")
+    server = api(
+        [
+            reply(tools=[("bash", {"command": "cat .env"}), ("read", {"path": ".env"})]),
+            reply(tools=[("bash", {"command": f"echo {key} | wc -c"})]),
+            reply("done"),
+        ]
+    )
+    session = start(server)
+    turn(session, f"my key is {key}")
+    assert key not in session.transcript.path.read_text()
+    assert all(key not in str(body) for body in server.requests)
+    assert "masked" in results(server.requests[2])[-1]["content"] and results(server.requests[2])[-1]["is_error"]
+    stored = [path.read_bytes() for path in root.rglob("*") if path.is_file() and path.name != ".env"]
+    assert all(key.encode() not in data for data in stored)
+
+
+def test_interrupting_a_command_ends_it_and_the_next_turn_is_valid(api, start, turn):
+    server = api(
+        [reply(tools=[("bash", {"command": "sleep 30"}), ("bash", {"command": "echo never"})]), reply("after")]
+    )
+    session = start(server)
+    timer = threading.Timer(0.5, session.interrupt.set)
+    began = time.monotonic()
+    timer.start()
+    events = turn(session)
+    assert time.monotonic() - began < 10
+    assert ended(events).reason == "interrupted"
+    session.interrupt.clear()
+    assert ended(turn(session, "go on")).text == "after"
+    first, second = results(server.requests[1])
+    assert first["is_error"] and "interrupted" in first["content"].lower()
+    assert second["is_error"] and "before this was started" in second["content"]
+
+
+def test_interrupting_the_stream_keeps_what_was_said(api, start, turn):
+    server = api([slow(reply("word " * 200), between_seconds=0.2), reply("after")])
+    session = start(server)
+    events = []
+    for event in run_turn(session, "talk"):
+        events.append(event)
+        if isinstance(event, TextDelta):
+            session.interrupt.set()
+    assert ended(events).reason == "interrupted"
+    session.interrupt.clear()
+    turn(session, "go on")
+    assert texts(server.requests[1], "assistant")[0].startswith("word")
+
+
+def test_with_nobody_to_ask_the_turn_pauses_and_an_approval_lets_it_go_on(api, start, turn, root: Path):
+    server = api([reply(tools=[("bash", {"command": "echo yes > f"}), ("glob", {"pattern": "*"})]), reply("done")])
+    session = start(server, permission_mode="ask")
+    events = turn(session, "do it")
+    assert ended(events).reason == "paused"
+    assert [event.name for event in events if isinstance(event, PermissionAsked)] == ["bash"]
+    session.close()
+    text = session.transcript.path.read_text()
+    assert "- [ ] allow" in text
+    session.transcript.path.write_text(text.replace("- [ ] allow", "- [x] allow"))
+    resumed = start(server, permission_mode="ask", resume="last")
+    assert ended(turn(resumed, None)).text == "done"
+    assert (root / "f").read_text() == "yes\n"
+    assert len(results(server.requests[1])) == 2
+
+
+def test_a_paused_turn_that_is_not_approved_stays_paused(api, start, turn):
+    server = api([reply(tools=[("bash", {"command": "true"})])])
+    session = start(server, permission_mode="ask")
+    turn(session, "do it")
+    session.close()
+    assert ended(turn(start(server, permission_mode="ask", resume="last"), None)).reason == "paused"
+
+
+def test_saying_something_else_refuses_the_open_call(api, start, turn, root: Path):
+    server = api([reply(tools=[("bash", {"command": "touch f"})]), reply("fine")])
+    session = start(server, permission_mode="ask")
+    turn(session, "do it")
+    assert ended(turn(session, "no, leave it")).text == "fine"
+    assert not (root / "f").exists()
+    assert "did not allow" in results(server.requests[1])[0]["content"]
+
+
+def test_the_persons_answer_is_asked_once_and_always_holds_for_the_session(api, start, turn):
+    asked = []
+
+    def answer(question):
+        asked.append(question.headline)
+        return "always"
+
+    call = reply(tools=[("bash", {"command": "true"})])
+    server = api([call, call, reply("done")])
+    turn(start(server, permission_mode="ask", ask=answer))
+    assert asked == ["bash true"]
+
+
+def test_a_refused_call_is_answered_as_refused(api, start, turn, root: Path):
+    server = api([reply(tools=[("write", {"path": "f", "content": "x"})]), reply("ok")])
+    turn(start(server, permission_mode="ask", ask=lambda question: "deny"))
+    assert not (root / "f").exists()
+    assert results(server.requests[1])[0]["is_error"]
+
+
+@pytest.mark.parametrize("path", [".tinyclaw/SETTINGS.md", ".transcripts/x.md", ".git/hooks/pre-commit"])
+def test_own_files_are_never_written_without_asking_even_in_auto(api, start, turn, root: Path, path):
+    server = api([reply(tools=[("write", {"path": path, "content": "x"})])])
+    assert ended(turn(start(server))).reason == "paused"
+    assert not (root / path).exists()
+
+
+def test_text_below_the_last_turn_is_the_persons_next_message(api, start, turn):
+    server = api([reply("one"), reply("two")])
+    session = start(server)
+    turn(session, "a")
+    session.close()
+    with session.transcript.path.open("a") as file:
+        file.write("\nAnd what about b?\n")
+    assert ended(turn(start(server, resume="last"), None)).text == "two"
+    assert texts(server.requests[1])[-1] == "And what about b?"
+
+
+def test_with_nothing_pending_there_is_nothing_to_go_on_with(api, start, turn):
+    session = start(api([reply("one")]))
+    turn(session, "a")
+    with pytest.raises(UsageError, match="nothing to go on with"):
+        list(run_turn(session, None))
+
+
+def test_an_unticked_turn_is_out_of_the_conversation(api, start, turn):
+    server = api([reply("one"), reply("two"), reply("three")])
+    session = start(server)
+    turn(session, "first question")
+    turn(session, "second question")
+    text = session.transcript.path.read_text()
+    session.transcript.path.write_text(text.replace("- [x] in the conversation", "- [ ] in the conversation", 1))
+    events = turn(session, "third question")
+    assert texts(server.requests[2]) == ["second question", "third question"]
+    assert any("changed outside" in event.text for event in events if isinstance(event, Notice))
+
+
+def test_long_results_of_one_message_stay_under_its_limit(api, start, turn, root: Path):
+    (root / "big.txt").write_text("".join(f"line {n} {'x' * 40}\n" for n in range(900)))
+    server = api([reply(tools=[("read", {"path": "big.txt"})] * 8), reply("done")])
+    turn(start(server))
+    sizes = [len(block["content"]) for block in results(server.requests[1])]
+    assert sum(sizes) < 220_000 and "cut here" in results(server.requests[1])[-1]["content"]
+
+
+def test_a_long_output_is_kept_whole_in_a_file_that_the_result_names(api, start, turn, root: Path):
+    server = api([reply(tools=[("bash", {"command": "seq 1 100000"})]), reply("done")])
+    turn(start(server))
+    result = results(server.requests[1])[0]["content"]
+    stored = next((root / ".task_outputs").rglob("*.md"))
+    assert stored.relative_to(root).as_posix() in result
+    assert stored.read_text().split("\n")[:100000] == [str(n) for n in range(1, 100001)]
+    assert len(result) <= 17_000 and "100000" in result
+
+
+def test_a_rate_limit_is_waited_for_and_said(api, start, turn):
+    server = api([fault(429, headers={"retry-after": "1"}), reply("done")])
+    began = time.monotonic()
+    events = turn(start(server))
+    assert time.monotonic() - began >= 1
+    assert [event.delay_seconds for event in events if isinstance(event, Retrying)] == [1]
+    assert [event.stop_reason for event in events if isinstance(event, ReplyReceived)] == ["end_turn"]
+
+
+def test_blank_output_and_carriage_returns_reach_the_model_as_they_may(api, start, turn):
+    server = api(
+        [reply(tools=[("bash", {"command": "true"}), ("bash", {"command": "printf 'a\\0b\\r\\n'"})]), reply("x")]
+    )
+    turn(start(server))
+    assert all(block["content"].strip() for block in results(server.requests[1]))
