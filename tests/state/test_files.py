@@ -439,6 +439,22 @@ def test_a_late_save_that_cannot_be_merged_is_kept_beside_the_file(file, late):
     assert rescued.saved_as.name in str(rescued)
 
 
+def test_a_late_save_that_finds_no_room_is_kept_in_hand_until_it_does(file):
+    with file.open("r+b", buffering=0) as writer:
+        write(file, OURS, base=read(file))
+        writer.write(CLASH + b"x" * 5000)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(StateError, match="cannot be rescued"):
+            recheck_displaced()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    [rescued] = recheck_displaced()
+    assert rescued.saved_as is not None
+    assert rescued.saved_as.read_bytes() == CLASH + b"x" * 5000
+
+
 def test_a_late_save_into_our_own_version_that_was_taken_back_is_not_lost(file):
     writers = []
     clash_then_open = during(

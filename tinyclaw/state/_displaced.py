@@ -70,7 +70,11 @@ class Displaced:
         waited = time.monotonic() - self.held_since
         if last or self.writers == "none" or (self.writers == "unknown" and waited > HELD_SECONDS):
             os.close(self.fd)
-            return
+        else:
+            self.hold()
+
+    def hold(self) -> None:
+        """Go on holding it until the next ``take_held``."""
         with _held_lock:
             _held.append(self)
 
@@ -86,7 +90,7 @@ _held_lock = threading.Lock()
 
 
 def take_held() -> list[Displaced]:
-    """All held files, which are the caller's from now on: ``hold_or_close`` ends that."""
+    """All held files, which are the caller's from now on: ``hold`` and ``hold_or_close`` end that."""
     with _held_lock:
         taken = list(_held)
         _held.clear()

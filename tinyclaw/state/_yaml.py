@@ -96,7 +96,7 @@ class _Node:
 def _read_whole(text: str, lines: list[str]) -> Block:
     pairs, is_flow = _parse(text)
     lines_of_keys = [key.span[0] for key, _ in pairs]
-    ends = [*lines_of_keys[1:], len(lines)]
+    ends = [*lines_of_keys, len(lines)][1:]
     fields, faults = [], []
     for (key, node), end in zip(pairs, ends, strict=True):
         field, fault = _field(key, node, lines, _trimmed_end(lines, key.span[0], max(end, key.span[0] + 1)), is_flow)

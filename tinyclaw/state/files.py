@@ -92,19 +92,17 @@ def recheck_displaced(*, last: bool = False, sleep: Sleep = time.sleep) -> list[
 
     Raises: StateError when one can be neither merged nor kept.
     """
+    problems: list[StateError] = []
     for held in take_held():
-        before = held.content
         try:
-            if last:
-                held.outlast_writers(sleep)
-            elif held.look() != before:
-                held.settled(sleep)
-            if held.content != before:
-                late, held.content = held.content, before
-                _save_late(held.target, before, late, sleep)
-                held.content = late
-        finally:
+            _look_again(held, last, sleep)
+        except StateError as error:
+            problems.append(error)
+            held.hold()
+        else:
             held.hold_or_close(last=last)
+    if problems:
+        raise problems[0]
     told = list(_rescued)
     del _rescued[: len(told)]
     return told
@@ -260,6 +258,18 @@ def _refusal(path: Path, was_absent: bool, revision: str, diff: str) -> FileChan
     else:
         what, mend = "changed since it was read", "the change stands and nothing was written; read it again"
     return FileChanged(f"{path}: {what}; {mend}", diff=diff, revision=revision)
+
+
+def _look_again(held: Displaced, last: bool, sleep: Sleep) -> None:
+    before = held.content
+    if last:
+        held.outlast_writers(sleep)
+    elif held.look() != before:
+        held.settled(sleep)
+    late, held.content = held.content, before
+    if late != before:
+        _save_late(held.target, before, late, sleep)
+    held.content = late
 
 
 def _save_late(target: Path, before: bytes, late: bytes, sleep: Sleep) -> None:
