@@ -73,7 +73,7 @@ def open_session(options: Options) -> Session:
         workspace=workspace,
         transcript=transcript,
         model=model,
-        target=_target(model.name, settings),
+        target=target_of(model.name, settings),
         registry=load_tools(),
         sources=sources,
         reader=SnapshotReader(workspace, live, masker.mask, watched_patterns(sources), time.time),
@@ -84,11 +84,11 @@ def open_session(options: Options) -> Session:
         masker=masker,
         prompts=prompt_loader(workspace.user_dir),
         clock=options.clock,
-        facts=Facts(_fixed_facts(workspace, started), lambda: _git_text(workspace.root, masker)),
+        facts=Facts(fixed_facts(workspace, started), lambda: git_text(workspace.root, masker)),
         permission_mode=settings.permission_mode,
         mode=settings.mode,
-        limits=_limits(settings),
-        max_requests=settings.max_requests,
+        limits=limits_of(settings),
+        max_requests=settings.max_requests or None,
         ask=options.ask,
         interrupt=options.interrupt,
     )
@@ -125,7 +125,8 @@ def _transcript(options: Options, masker: Masker) -> Transcript:
     return Transcript.create(folder, name, title, created, load_image)
 
 
-def _target(model: str, settings: Settings) -> Target:
+def target_of(model: str, settings: Settings) -> Target:
+    """The model that requests are made for, with its limits."""
     info = lookup(model)
     longest = settings.max_tokens or min(DEFAULT_OUTPUT_TOKENS, info.max_output)
     return Target(model, info.context_window, longest, info.characters_per_token, _params(info, settings))
@@ -136,7 +137,8 @@ def _params(info: ModelInfo, settings: Settings) -> Json:
     return {"thinking": {"type": "adaptive"}} if adaptive else {}
 
 
-def _limits(settings: Settings) -> Limits:
+def limits_of(settings: Settings) -> Limits:
+    """How much of the files may enter the prompt."""
     return Limits(
         instructions_bytes=settings.instructions_bytes,
         index_bytes=settings.memory_index_bytes,
@@ -144,7 +146,8 @@ def _limits(settings: Settings) -> Limits:
     )
 
 
-def _fixed_facts(workspace: Workspace, date: str) -> dict[str, str]:
+def fixed_facts(workspace: Workspace, date: str) -> dict[str, str]:
+    """The facts of the environment that hold for a whole session; ``date`` is its start's."""
     below = workspace.relative(workspace.cwd)
     return {
         "Workspace": f"{workspace.root.name} (paths are relative to its root)",
@@ -154,7 +157,8 @@ def _fixed_facts(workspace: Workspace, date: str) -> dict[str, str]:
     }
 
 
-def _git_text(root: Path, masker: Masker) -> str:
+def git_text(root: Path, masker: Masker) -> str:
+    """What git says now, masked; "" outside a repository."""
     from tinyclaw.state.git import facts
 
     found = facts(root)

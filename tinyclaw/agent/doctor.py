@@ -1,0 +1,211 @@
+"""Checks of every file that a workspace keeps state in, and of what a run needs besides."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from tinyclaw.context.source import load_sources
+from tinyclaw.errors import ModelError, StateError
+from tinyclaw.state.documents import Document
+from tinyclaw.state.files import read
+from tinyclaw.state.plan import Plan
+from tinyclaw.state.scaffold import ATTRIBUTES, IGNORED, missing_lines
+from tinyclaw.state.settings import load_settings
+from tinyclaw.state.snapshot import CHAIN, MAX_STATE_BYTES, USER
+from tinyclaw.state.todo import Todo
+from tinyclaw.state.transcript.fold import conversation_of
+from tinyclaw.state.transcript.grammar import FORMAT, parse
+from tinyclaw.state.transcript.prefixes import PrefixStore
+from tinyclaw.state.transcript.sessions import list_sessions
+from tinyclaw.state.workspace import MEMORY_INDEX, OWN_FOLDER, PLAN, TODO, TRANSCRIPTS, Workspace
+from tinyclaw.types import Diagnostic
+
+_LINK = re.compile(r"\]\(([^)\s]+\.md)\)")
+
+
+def examine(workspace: Workspace, environment: Mapping[str, str]) -> list[Diagnostic]:
+    """Every fault that was found, in the order of the checks; empty when all is well. Never raises for a bad file."""
+    found = [
+        *_settings(workspace, environment),
+        *_documents(workspace),
+        *_transcripts(workspace),
+        *_locks(workspace),
+        *_repository(workspace),
+        *_surroundings(workspace, environment),
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _settings(workspace: Workspace, environment: Mapping[str, str]) -> Iterator[Diagnostic]:
+    try:
+        _, diagnostics = load_settings(workspace.root, workspace.user_dir, environment, {})
+    except StateError as error:
+        yield Diagnostic(f"{OWN_FOLDER}/SETTINGS.md", None, str(error))
+        return
+    yield from diagnostics
+
+
+# Documents
+
+_Check = Callable[[bytes, str], list[Diagnostic]]
+
+
+def _documents(workspace: Workspace) -> Iterator[Diagnostic]:
+    checks: dict[str, _Check] = {
+        PLAN: lambda data, name: Plan.parse(data, name).diagnostics,
+        TODO: lambda data, name: Todo.parse(data, name).diagnostics,
+        MEMORY_INDEX: lambda data, name: _index(data, name, workspace.root),
+    }
+    for path, name in _live_files(workspace):
+        check = _skill if name.endswith("/SKILL.md") else checks.get(name, _prose)
+        yield from _check_file(path, name, check)
+
+
+def _live_files(workspace: Workspace) -> Iterator[tuple[Path, str]]:
+    """Every file that a source reads, and how it is called."""
+    for pattern in dict.fromkeys(pattern for source in load_sources() for pattern in source.watches):
+        folder, shown = workspace.root, ""
+        if pattern.startswith(USER):
+            folder, shown, pattern = workspace.user_dir, "~/", pattern.removeprefix(USER)
+        if pattern.startswith(CHAIN):
+            names = pattern.removeprefix(CHAIN).split("|")
+            for link in workspace.chain():
+                yield from ((link / name, workspace.relative(link / name)) for name in names)
+            continue
+        paths = sorted(folder.glob(pattern)) if "*" in pattern else [folder / pattern]
+        yield from ((path, shown + path.relative_to(folder).as_posix()) for path in paths)
+
+
+def _check_file(path: Path, name: str, check: _Check) -> list[Diagnostic]:
+    try:
+        data = read(path, limit_bytes=MAX_STATE_BYTES).data
+    except StateError as error:
+        return [Diagnostic(name, None, str(error).removeprefix(f"{path}: "))]
+    if data is None:
+        return []
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        return [Diagnostic(name, line, "holds a NUL byte, so it is no text", "save it as UTF-8")]
+    return check(data, name)
+
+
+def _prose(data: bytes, name: str) -> list[Diagnostic]:
+    return [problem for problem in Document.parse(data, name).diagnostics if "UTF" in problem.message]
+
+
+def _index(data: bytes, name: str, root: Path) -> list[Diagnostic]:
+    """The memory index: every record that it links to is there."""
+    faults = _prose(data, name)
+    folder = (root / name).parent
+    for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
+        for target in _LINK.findall(line):
+            if ":" not in target and not (folder / target).exists():
+                faults.append(Diagnostic(name, number, f"{target} is not there", "restore it or take the line out"))
+    return faults
+
+
+def _skill(data: bytes, name: str) -> list[Diagnostic]:
+    """A skill's frontmatter (https://agentskills.io/specification): it needs a name and a description."""
+    document = Document.parse(data, name)
+    for field in ("name", "description"):
+        if not document.string(field):
+            document.complain(field, f"has no {field}", f'write "{field}: …" into its frontmatter')
+    return document.diagnostics
+
+
+# Transcripts
+
+
+def _transcripts(workspace: Workspace) -> Iterator[Diagnostic]:
+    folder = workspace.root / TRANSCRIPTS
+    if folder.exists() and not folder.is_dir():
+        yield Diagnostic(TRANSCRIPTS, None, "is no folder", "move it away")
+        return
+    prefixes = PrefixStore(folder, workspace.user_dir)
+    for session in list_sessions(folder):
+        yield from _transcript(session.path, workspace.relative(session.path), prefixes)
+
+
+def _transcript(path: Path, name: str, prefixes: PrefixStore) -> Iterator[Diagnostic]:
+    try:
+        data = read(path).data or b""
+    except StateError as error:
+        yield Diagnostic(name, None, str(error).removeprefix(f"{path}: "))
+        return
+    parsed = parse(data, name)
+    version = parsed.header.get("format", "")
+    if version != str(FORMAT):
+        said = f"has format {version}" if version else "has no format in its frontmatter"
+        yield Diagnostic(
+            name, 1, f"{said}, this tinyclaw writes {FORMAT}", "update tinyclaw, or restore the first lines"
+        )
+    yield from parsed.diagnostics
+    if parsed.torn_at is not None:
+        line = data.count(b"\n", 0, parsed.torn_at) + 1
+        yield Diagnostic(name, line, "its last block was cut off", "resume the session, or delete that block")
+    conversation = conversation_of(parsed.blocks)
+    for note in conversation.notes:
+        yield _placed(name, note)
+    if conversation.prefix and prefixes.load(conversation.prefix) is None:
+        place = f"{TRANSCRIPTS}/prefixes/{conversation.prefix}.md"
+        yield Diagnostic(
+            place, None, f"is gone or was changed, {name} names it", "restore it; a resume makes a new one"
+        )
+
+
+def _placed(name: str, note: str) -> Diagnostic:
+    found = re.match(r"line (\d+): (.*)", note, re.DOTALL)
+    return Diagnostic(name, int(found[1]), found[2]) if found else Diagnostic(name, None, note)
+
+
+def _locks(workspace: Workspace) -> Iterator[Diagnostic]:
+    for path in sorted((workspace.root / TRANSCRIPTS).glob("*.lock")):
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            yield Diagnostic(
+                workspace.relative(path), None, "was left by a process that is gone", "it does no harm; delete it"
+            )
+        except OSError:
+            pass  # a session is running
+        finally:
+            os.close(descriptor)
+
+
+# Around the workspace
+
+
+def _repository(workspace: Workspace) -> Iterator[Diagnostic]:
+    if shutil.which("git") is None:
+        yield Diagnostic("git", None, "is not installed", "install it to have its facts in the prompt")
+    if not (workspace.root / ".git").exists() or not (workspace.root / TRANSCRIPTS).is_dir():
+        return
+    for name, lines in ((".gitignore", IGNORED), (".gitattributes", ATTRIBUTES)):
+        try:
+            missing = missing_lines(read(workspace.root / name).data, lines)
+        except StateError as error:
+            yield Diagnostic(name, None, str(error).removeprefix(f"{workspace.root / name}: "))
+            continue
+        if missing:
+            yield Diagnostic(name, None, f"lacks {', '.join(missing)}", "add it with: tinyclaw init")
+
+
+def _surroundings(workspace: Workspace, environment: Mapping[str, str]) -> Iterator[Diagnostic]:
+    from tinyclaw.model.connection import Endpoint
+
+    if not os.access(workspace.root, os.W_OK):
+        yield Diagnostic(
+            str(workspace.root), None, "cannot be written", "give write access; transcripts are kept there"
+        )
+    try:
+        Endpoint.from_environment(environment)
+    except ModelError as error:
+        yield Diagnostic("environment", None, str(error))

@@ -1,0 +1,79 @@
+"""The next request of a session as it would be sent now, without opening the session or writing anything."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinyclaw.agent.facts import Facts
+from tinyclaw.agent.recorded import Recording
+from tinyclaw.agent.session import image_loader
+from tinyclaw.agent.start import REPLAY, Options, fixed_facts, git_text, limits_of, target_of
+from tinyclaw.context.compiler import Inputs, WorkingSet, compile_request
+from tinyclaw.context.source import load_sources, watched_patterns
+from tinyclaw.model.catalog import default_model
+from tinyclaw.model.replay import ReplayModel
+from tinyclaw.prompts import prompt_loader
+from tinyclaw.state.live import LiveFiles
+from tinyclaw.state.redaction import Masker
+from tinyclaw.state.settings import load_settings
+from tinyclaw.state.snapshot import MAX_STATE_BYTES, SnapshotReader
+from tinyclaw.state.transcript.fold import Conversation
+from tinyclaw.state.transcript.prefixes import PrefixStore
+from tinyclaw.state.transcript.sessions import SessionFile, find_session
+from tinyclaw.state.workspace import TRANSCRIPTS
+from tinyclaw.tools._base import load_tools
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The working set, and the session it is the next request of; None for one that would begin now."""
+
+    working: WorkingSet
+    session: SessionFile | None
+
+
+def preview(options: Options) -> Preview:
+    """Compile what would be sent next, for the session that ``options.resume`` names or for a new one.
+
+    Raises: UsageError, StateError, PromptTooLong.
+    """
+    workspace = options.workspace
+    settings, _ = load_settings(workspace.root, workspace.user_dir, options.environment, options.flags)
+    folder = workspace.root / TRANSCRIPTS
+    session = find_session(folder, options.resume) if options.resume is not None else None
+    conversation = _conversation(session, options)
+    masker = Masker(options.environment)
+    sources = load_sources()
+    live = LiveFiles(time.time, time.sleep, limit_bytes=MAX_STATE_BYTES)
+    reader = SnapshotReader(workspace, live, masker.mask, watched_patterns(sources), time.time)
+    now = options.clock()
+    facts = Facts(fixed_facts(workspace, now.date().isoformat()), lambda: git_text(workspace.root, masker))
+    prefixes = PrefixStore(folder, workspace.user_dir)
+    inputs = Inputs(
+        snapshot=reader.take(facts.get()),
+        conversation=conversation,
+        prefix=prefixes.load(conversation.prefix) if conversation.prefix else None,
+        sources=sources,
+        tools=load_tools().specs(),
+        prompts=prompt_loader(workspace.user_dir),
+        target=target_of(_model_name(settings.model, options), settings),
+        limits=limits_of(settings),
+        mode=settings.mode,
+        now=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+    )
+    return Preview(compile_request(inputs), session)
+
+
+def _conversation(session: SessionFile | None, options: Options) -> Conversation:
+    load_image = image_loader(options.workspace)
+    if session is None:
+        return Conversation(load_image=load_image)
+    return Recording.read(session.path, load_image).conversation()
+
+
+def _model_name(wanted: str | None, options: Options) -> str:
+    if wanted and wanted.startswith(REPLAY):
+        return ReplayModel(Path(wanted.removeprefix(REPLAY)), options.workspace.user_dir).name
+    return wanted or default_model("main")

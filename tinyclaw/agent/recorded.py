@@ -1,0 +1,73 @@
+"""Sessions as they were recorded, read without being opened: nothing is locked, repaired or written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinyclaw.context.compiler import digest, rebuild_request
+from tinyclaw.errors import StateError, UsageError
+from tinyclaw.state.files import read
+from tinyclaw.state.transcript.fold import Conversation, ImageLoader, conversation_of
+from tinyclaw.state.transcript.grammar import Block, Parsed, parse
+from tinyclaw.state.transcript.prefixes import PrefixStore
+from tinyclaw.types import Request
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """A past request. ``is_exact`` says that its hash is the recorded one."""
+
+    request: Request
+    is_exact: bool
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A transcript's file as it stands."""
+
+    path: Path
+    parsed: Parsed
+    load_image: ImageLoader
+
+    @classmethod
+    def read(cls, path: Path, load_image: ImageLoader) -> Recording:
+        """Raises: StateError when the file cannot be read."""
+        data = read(path).data
+        if data is None:
+            raise StateError(f"{path}: is gone")
+        return cls(path, parse(data, path.name), load_image)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return self.parsed.blocks
+
+    def conversation(self) -> Conversation:
+        """The fold over all of it."""
+        return conversation_of(self.blocks, self.load_image)
+
+    def request(self, number: int, prefixes: PrefixStore) -> Rebuilt:
+        """Request ``number`` as it was sent, out of the blocks before its record and the pinned prefix.
+
+        Raises: UsageError when there is no such request; StateError when its prefix file is gone.
+        """
+        places = {block.attrs.get("n"): at for at, block in enumerate(self.blocks) if block.kind == "request"}
+        if number not in places:
+            raise UsageError(f"{self.path.name} {_known(list(places))}; there is no request {number}")
+        record = self.blocks[places[number]]
+        conversation = conversation_of(self.blocks[: places[number]], self.load_image)
+        prefix = prefixes.load(conversation.prefix)
+        if prefix is None:
+            raise StateError(
+                f"{prefixes.folder / conversation.prefix}.md: the prefix of request {number} is gone or was changed; "
+                "restore the file, from git for example"
+            )
+        request = rebuild_request(conversation, prefix, record)
+        same = digest(request, conversation.messages(request.model).messages) == record.attrs.get("sha256")
+        return Rebuilt(request, same)
+
+
+def _known(numbers: list[object]) -> str:
+    if not numbers:
+        return "holds no requests yet"
+    return f"holds request {numbers[0]}" + (f" to {numbers[-1]}" if len(numbers) > 1 else "")

@@ -1,0 +1,32 @@
+"""What commands that only look share: the next request, a past request, a session's record."""
+
+from __future__ import annotations
+
+from tinyclaw.agent.preview import Preview, preview
+from tinyclaw.agent.recorded import Rebuilt, Recording
+from tinyclaw.agent.session import image_loader
+from tinyclaw.cli._here import here
+from tinyclaw.cli._opening import Choices
+from tinyclaw.state.transcript.prefixes import PrefixStore
+from tinyclaw.state.transcript.sessions import find_session, list_sessions
+from tinyclaw.state.workspace import TRANSCRIPTS, Workspace
+from tinyclaw.types import Interrupt
+
+
+def next_request(directory: str | None, session: str | None) -> Preview:
+    """What would be sent next: in the session that was named, else in the last one, else in a new one."""
+    folder = here(directory).root / TRANSCRIPTS
+    wanted = session or ("last" if list_sessions(folder) else None)
+    return preview(Choices(directory, resume=wanted).options(interrupt=Interrupt(), ask=None))
+
+
+def recorded_request(workspace: Workspace, session: str, number: int) -> Rebuilt:
+    """Request ``number`` of a session as it was sent. Raises: UsageError, StateError."""
+    prefixes = PrefixStore(workspace.root / TRANSCRIPTS, workspace.user_dir)
+    return recording(workspace, session).request(number, prefixes)
+
+
+def recording(workspace: Workspace, session: str) -> Recording:
+    """A session's transcript as it stands. Raises: UsageError, StateError."""
+    found = find_session(workspace.root / TRANSCRIPTS, session)
+    return Recording.read(found.path, image_loader(workspace))

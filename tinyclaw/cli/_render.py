@@ -1,0 +1,215 @@
+"""Events as text: the answer on standard output, all else on standard error.
+
+On a terminal the answer streams; into a pipe or file goes the final answer alone, once it is whole.
+Whatever models and tools say is shown harmless. One transient line at the bottom says what is running.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tinyclaw.agent.events import (
+    Event,
+    FileStated,
+    Notice,
+    PermissionAsked,
+    ReplyReceived,
+    RequestStarted,
+    SessionStarted,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnEnded,
+)
+from tinyclaw.cli._terminal import Look, Terminal
+from tinyclaw.types import Retrying, TextDelta, ThinkingDelta, Usage
+from tinyclaw.width import cut, harmless, one_line
+
+HEAD_LINES, TAIL_LINES = 10, 5
+"""Of a command's output this many first lines are shown as they come, and this many last ones at its end."""
+
+
+@dataclass
+class _Running:
+    """A call under way: what it printed so far that is not shown yet."""
+
+    headline: str
+    shown: int = 0
+    partial: str = ""
+    held: list[str] = field(default_factory=list)
+    left_out: int = 0
+
+    def take(self, text: str) -> list[str]:
+        """Take output in; gives the whole lines to show now."""
+        *lines, self.partial = (self.partial + harmless(text)).split("\n")
+        head = lines[: max(HEAD_LINES - self.shown, 0)]
+        self.shown += len(head)
+        self._hold(lines[len(head) :])
+        return head
+
+    def rest(self) -> list[str]:
+        """The last lines, behind a line that says how many are not shown."""
+        if self.partial:
+            self._hold([self.partial])
+        gap = [f"… {self.left_out:,} more lines"] if self.left_out else []
+        return gap + self.held
+
+    def _hold(self, lines: list[str]) -> None:
+        kept = [*self.held, *lines]
+        self.left_out += max(len(kept) - TAIL_LINES, 0)
+        self.held = kept[-TAIL_LINES:]
+
+
+class TextOutput:
+    """Shows a turn's events to a person. ``show`` raises BrokenPipeError when the answer's reader has left."""
+
+    def __init__(self, out: Terminal, err: Terminal) -> None:
+        self._out = out
+        self._err = err
+        self._running: dict[str, _Running] = {}
+        self._session: SessionStarted | None = None
+        self._first_request = False
+        self._transient = False
+        self._open_text = False
+        self._streamed = ""
+
+    def show(self, event: Event) -> None:
+        """Show one event."""
+        handler = getattr(self, f"_on_{type(event).__name__}", None)
+        if handler is not None:
+            handler(event)
+
+    def end(self) -> None:
+        """Leave the terminal ready for the next line."""
+        self._running.clear()
+        self._close_text()
+        self._clear_transient()
+
+    # One method for each event that is seen
+
+    def _on_SessionStarted(self, event: SessionStarted) -> None:
+        self._session = event
+        self._first_request = not event.resumed
+
+    def _on_FileStated(self, event: FileStated) -> None:
+        if event.by == "outside" and not event.path.startswith("(") and not self._first_request:
+            what = "was deleted" if event.how == "gone" else "changed outside"
+            self._line(f"• {event.path} {what}; this request carries it", "yellow")
+
+    def _on_RequestStarted(self, event: RequestStarted) -> None:
+        self._first_request = False
+        self._streamed = ""
+        self._show_transient(f"request {event.number}, about {event.tokens:,} tokens")
+
+    def _on_TextDelta(self, event: TextDelta) -> None:
+        if not self._out.is_terminal:
+            return
+        self._clear_transient()
+        self._streamed += event.text
+        self._out.write(harmless(event.text))
+        self._open_text = not event.text.endswith("\n") if event.text else self._open_text
+
+    def _on_ThinkingDelta(self, event: ThinkingDelta) -> None:
+        if not self._open_text:
+            self._show_transient("thinking")
+
+    def _on_Retrying(self, event: Retrying) -> None:
+        void = "; the text above is void" if self._streamed else ""
+        wait = f"try {event.attempt + 1} in {event.delay_seconds:.0f} s"
+        self._line(f"… {event.reason}; {wait}{void}", "yellow")
+        self._streamed = ""
+
+    def _on_ReplyReceived(self, event: ReplyReceived) -> None:
+        self._close_text()
+        if not self._out.is_terminal and event.stop_reason == "tool_use" and event.text.strip():
+            self._line(harmless(event.text.strip()))
+
+    def _on_ToolStarted(self, event: ToolStarted) -> None:
+        self._running[event.id] = _Running(event.headline)
+        self._show_transient(event.headline)
+
+    def _on_ToolProgress(self, event: ToolProgress) -> None:
+        running = self._running.get(event.id)
+        if running is None:
+            return
+        is_first = running.shown == 0
+        lines = running.take(event.text)
+        if is_first and lines:
+            self._line(self._fitted(f"· {running.headline}"))
+        self._output(lines)
+
+    def _on_ToolFinished(self, event: ToolFinished) -> None:
+        running = self._running.pop(event.id, _Running(event.headline))
+        self._output(running.rest() if running.shown else [])
+        outcome = event.summary or (event.text.strip().split("\n", 1)[0] if event.is_error else "")
+        mark = self._err.styled("✗", "red") if event.is_error else self._err.styled("✓", "green")
+        said = self._fitted(f"{event.headline}{' · ' if outcome else ''}{outcome}", 2)
+        self._line(f"{mark} {said}")
+        if self._running:
+            self._show_transient(next(reversed(self._running.values())).headline)
+
+    def _on_PermissionAsked(self, event: PermissionAsked) -> None:
+        self._clear_transient()
+
+    def _on_Notice(self, event: Notice) -> None:
+        self._line(f"• {harmless(event.text)}", "yellow")
+
+    def _on_TurnEnded(self, event: TurnEnded) -> None:
+        self._close_text()
+        self._clear_transient()
+        if event.reason == "done":
+            self._answer(event.text)
+        else:
+            self._line(f"tinyclaw: {harmless(event.text)}", "red" if event.reason == "error" else "yellow")
+        if event.reason == "paused":
+            self._line("allow it: tinyclaw approve; then go on: tinyclaw run --resume last")
+        self._line(self._closing(event), "dim")
+
+    # Writing
+
+    def _answer(self, text: str) -> None:
+        """The whole answer, where it has not been streamed."""
+        if not self._out.is_terminal and text.strip():
+            self._out.write(harmless(text.strip()) + "\n")
+
+    def _closing(self, event: TurnEnded) -> str:
+        requests = f"{event.requests} request{'s' if event.requests != 1 else ''}"
+        parts = [requests, usage_words(event.usage), self._session.transcript if self._session else ""]
+        return "— " + " · ".join(part for part in parts if part)
+
+    def _output(self, lines: list[str]) -> None:
+        for line in lines:
+            self._line(self._fitted(f"  │ {line.expandtabs(4)}"), "dim")
+
+    def _fitted(self, text: str, used: int = 0) -> str:
+        """One harmless line, cut to the terminal's width."""
+        line = harmless(text).split("\n", 1)[0]
+        return cut(line, max(self._err.columns - used, 20)) if self._err.is_terminal else line
+
+    def _line(self, text: str, look: Look | None = None) -> None:
+        self._close_text()
+        self._clear_transient()
+        self._err.write((self._err.styled(text, look) if look else text) + "\n")
+
+    def _close_text(self) -> None:
+        if self._open_text:
+            self._out.write("\n")
+            self._open_text = False
+
+    def _show_transient(self, text: str) -> None:
+        """A last line that anything else replaces; only where a line can be taken back."""
+        if self._err.has_colour and not self._open_text:
+            line = cut(f"… {one_line(text)}", max(self._err.columns - 1, 1))
+            self._err.write(f"\r\x1b[K{self._err.styled(line, 'dim')}")
+            self._transient = True
+
+    def _clear_transient(self) -> None:
+        if self._transient:
+            self._err.write("\r\x1b[K")
+            self._transient = False
+
+
+def usage_words(usage: Usage) -> str:
+    """Tokens in words: ``1,234 in (1,000 cached) · 56 out``."""
+    cached = f" ({usage.cache_read:,} cached)" if usage.cache_read else ""
+    return f"{usage.prompt:,} in{cached} · {usage.output:,} out"

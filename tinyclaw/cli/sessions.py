@@ -1,0 +1,59 @@
+"""List the workspace's sessions, or show one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import click
+
+from tinyclaw.cli._here import here, workspace_option
+
+
+@click.group(help=__doc__)
+def command() -> None:
+    pass
+
+
+@command.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@workspace_option
+def list_(as_json: bool, directory: str | None) -> int:
+    """One line a session, the newest last."""
+    from tinyclaw.state.transcript.sessions import list_sessions
+    from tinyclaw.state.workspace import TRANSCRIPTS
+    from tinyclaw.width import one_line, table
+
+    workspace = here(directory)
+    found = list_sessions(workspace.root / TRANSCRIPTS)
+    if as_json:
+        for session in found:
+            path = workspace.relative(session.path)
+            facts = {"session": session.id, "title": session.title, "created": session.created, "transcript": path}
+            click.echo(json.dumps(facts))
+        return 0
+    if not found:
+        click.echo('No sessions yet; start one with: tinyclaw run "…"', err=True)
+        return 0
+    rows = [
+        (one_line(session.id), f"{max(session.size // 1024, 1):,} KB", one_line(session.title)) for session in found
+    ]
+    for line in table(rows, shutil.get_terminal_size((120, 24)).columns, right=(1,)):
+        click.echo(line)
+    return 0
+
+
+@command.command()
+@click.argument("session", metavar="[ID]", default="last")
+@workspace_option
+def show(session: str, directory: str | None) -> int:
+    """What a session was about: its turns, requests and tokens, and what it waits for."""
+    from tinyclaw.cli._reading import recording
+    from tinyclaw.cli._session_text import session_text
+
+    workspace = here(directory)
+    found = recording(workspace, session)
+    click.echo(session_text(found, workspace.relative(found.path)))
+    for diagnostic in found.parsed.diagnostics:
+        click.echo(str(diagnostic), err=True)
+    return 0
