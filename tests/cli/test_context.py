@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.process import tinyclaw
+from tests.cli.recording import record
+from tests.messages_api import reply
+
+
+@pytest.fixture
+def filled(workspace):
+    tinyclaw("init", "--git", cwd=workspace)
+    (workspace / "AGENTS.md").write_text("# Rules\n\nUse tabs.\n")
+    return workspace
+
+
+def test_context_shows_each_block_with_file_lines_revision_and_tokens(filled):
+    rows = {line.split()[0]: line.split() for line in tinyclaw("context", cwd=filled).stdout.splitlines() if line}
+    _, tokens, _, file, lines, revision = rows["instructions:AGENTS.md"]
+    assert (file, lines, len(revision)) == ("AGENTS.md", "1-3", 16)
+    assert int(tokens.replace(",", "")) > 0
+    assert rows["plan"][3] == "PLAN.md"
+
+
+def test_context_says_what_was_cut_and_why(filled):
+    (filled / "AGENTS.md").write_text("word " * 20_000)
+    shown = tinyclaw("context", cwd=filled).stdout
+    assert "Cut or left out:" in shown
+    assert "AGENTS.md:" in shown.partition("Cut or left out:")[2]
+
+
+def test_context_as_json_is_the_manifest(filled):
+    manifest = json.loads(tinyclaw("context", "--json", cwd=filled).stdout)
+    assert manifest["blocks"]["instructions:AGENTS.md"]["file"] == "AGENTS.md"
+    assert manifest["session"] is None
+
+
+def test_looking_writes_nothing(filled):
+    before = sorted(filled.rglob("*"))
+    for line in ("context", "prompt", "sessions list", "plan show", "doctor"):
+        tinyclaw(*line.split(), cwd=filled)
+    assert sorted(filled.rglob("*")) == before
+
+
+def test_prompt_gives_every_request_equal_as_json_to_what_the_server_got(filled, api):
+    (filled / "a.txt").write_text("x\n")
+    server = api([reply("Look.", tools=[("read", {"path": "a.txt"})]), reply("Done.")])
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
+    assert tinyclaw("run", "go", cwd=filled, **more).returncode == 0
+    for number, body in enumerate(server.requests, 1):
+        shown = tinyclaw("prompt", "--request", str(number), cwd=filled)
+        request = json.loads(shown.stdout)
+        assert {key: request[key] for key in ("tools", "system", "messages")} == {
+            key: body[key] for key in ("tools", "system", "messages")
+        }
+        assert shown.stderr == ""
+    assert tinyclaw("prompt", "--request", "9", cwd=filled).returncode == 2
+
+
+def test_prompt_says_that_the_past_was_edited(filled, tmp_path):
+    tinyclaw("run", "-m", record(tmp_path / "r.md", "Hello."), "a question", cwd=filled)
+    [path] = (filled / ".transcripts").glob("*.md")
+    path.write_text(path.read_text().replace("a question", "another question"))
+    shown = tinyclaw("prompt", "--request", "1", cwd=filled)
+    assert "another question" in shown.stdout
+    assert "edited since" in shown.stderr
+
+
+def test_prompt_without_a_number_is_the_next_request(filled, tmp_path):
+    tinyclaw("run", "-m", record(tmp_path / "r.md", "Hello."), "a question", cwd=filled)
+    (filled / "PLAN.md").write_text("# Plan\n\nNew step.\n")
+    request = json.loads(tinyclaw("prompt", cwd=filled).stdout)
+    assert "New step." in json.dumps(request["messages"][-1])
+    assert "Hello." in json.dumps(request["messages"])
+
+
+def test_plan_approve_sets_the_status_and_keeps_the_rest(filled):
+    (filled / "PLAN.md").write_bytes(b"---\r\nstatus: draft # mine\r\n---\r\n\r\nText.\r\n")
+    assert tinyclaw("plan", "approve", cwd=filled).returncode == 0
+    assert (filled / "PLAN.md").read_bytes() == b"---\r\nstatus: approved # mine\r\n---\r\n\r\nText.\r\n"
+    shown = tinyclaw("plan", "show", cwd=filled)
+    assert (shown.stdout, "approved" in shown.stderr) == ("Text.\n", True)
+    (filled / "PLAN.md").unlink()
+    assert tinyclaw("plan", "show", cwd=filled).returncode == 1
+    assert tinyclaw("plan", "approve", cwd=filled).returncode == 2

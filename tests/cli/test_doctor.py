@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from tests.cli.process import tinyclaw
+from tests.cli.recording import record
+
+
+@pytest.fixture
+def faults(workspace):
+    """Runs the doctor with a key; gives the exit code and the lines."""
+
+    def run(**more):
+        done = tinyclaw("doctor", cwd=workspace, ANTHROPIC_API_KEY="x", **more)
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout.splitlines()
+
+    return run
+
+
+def test_a_fresh_workspace_is_well(workspace, faults):
+    tinyclaw("init", "--git", cwd=workspace)
+    assert faults() == (0, [])
+
+
+def test_a_key_that_is_missing_is_one_line_with_its_variables(workspace):
+    done = tinyclaw("doctor", cwd=workspace)
+    assert done.returncode == 1
+    [line] = done.stdout.splitlines()
+    assert "ANTHROPIC_API_KEY" in line
+    assert "demo" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wanted"),
+    [
+        ("PLAN.md", "---\nstatus: maybe\n---\n", "PLAN.md:2: "),
+        ("PLAN.md", "---\nstatus: draft\n", "PLAN.md:1: "),
+        ("TODO.md", "# x\n\n- [y] do\n", 'TODO.md:3: "- [y]" is not a checkbox; use'),
+        ("AGENTS.md", "a\n\0b\n", "AGENTS.md:2: "),
+        ("AGENTS.md", "a\n\udcff\n", "AGENTS.md:2: "),
+        (".memory/MEMORY.md", "# M\n- [gone](gone.md) — x\n", ".memory/MEMORY.md:2: gone.md is not there"),
+        (".tinyclaw/SETTINGS.md", "---\nmodle: x\n---\n", ".tinyclaw/SETTINGS.md:2: "),
+        ("skills/one/SKILL.md", "---\nname: one\n---\n", "skills/one/SKILL.md: has no description"),
+        (".transcripts/a.md", "---\nformat: 9\n---\n", ".transcripts/a.md:1: has format 9"),
+        (".transcripts/a.md", '---\nformat: 1\n---\n\n## You <!-- tc:text {"m":1} -->\n\nhi', ".transcripts/a.md:5: "),
+    ],
+)
+def test_a_fault_is_named_with_its_file_line_and_mend(workspace, faults, name, text, wanted):
+    (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+    (workspace / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+    code, lines = faults()
+    assert code == 1
+    assert any(line.startswith(wanted) for line in lines), lines
+
+
+@pytest.mark.parametrize("name", ["PLAN.md", "TODO.md", "AGENTS.md", ".memory/MEMORY.md", ".tinyclaw/SETTINGS.md"])
+@pytest.mark.parametrize("kind", ["folder", "pipe", "huge"])
+def test_what_is_no_readable_file_is_named_and_never_waited_for(workspace, faults, name, kind):
+    path = workspace / name
+    path.parent.mkdir(exist_ok=True)
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.write_bytes(b"x" * 3_000_000)
+    code, lines = faults()
+    assert code == 1
+    assert any(line.startswith(f"{name}:") for line in lines), lines
+
+
+def test_missing_ignore_lines_are_named_in_a_repository(workspace, faults):
+    tinyclaw("init", "--git", cwd=workspace)
+    (workspace / ".transcripts").mkdir()
+    (workspace / ".gitignore").write_text("*.o\n")
+    code, [line] = faults()
+    assert code == 1
+    assert line.startswith(".gitignore: lacks .task_outputs/")
+
+
+def test_a_lock_of_a_process_that_is_gone_is_named(workspace, faults):
+    (workspace / ".transcripts").mkdir()
+    (workspace / ".transcripts/a.lock").write_text("process 1\n")
+    _, lines = faults()
+    assert ".transcripts/a.lock: was left by a process that is gone; it does no harm; delete it" in lines
+
+
+def test_a_sound_session_has_no_faults_and_a_lost_prefix_is_one(workspace, faults, tmp_path):
+    tinyclaw("run", "-m", record(tmp_path / "r.md", "Hello."), "hi", cwd=workspace)
+    assert faults() == (0, [])
+    for path in (workspace / ".transcripts/prefixes").iterdir():
+        path.write_text("broken")
+    code, [line] = faults()
+    assert code == 1
+    assert line.startswith(".transcripts/prefixes/")
+
+
+def test_a_bare_repository_and_no_git_program_do_no_harm(workspace, faults, tmp_path):
+    subprocess.run(["git", "init", "-q", "--bare", "."], cwd=workspace, check=True)
+    assert faults() == (0, [])
+    code, [line] = faults(PATH=str(tmp_path))
+    assert (code, line.startswith("git: is not installed")) == (1, True)

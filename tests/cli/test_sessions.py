@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+
+from tests.cli.process import on_terminal, tinyclaw
+from tests.cli.recording import record
+from tinyclaw.state.transcript.grammar import render_header
+from tinyclaw.width import width
+
+TITLES = [
+    "plain words",
+    "日本語のとても長い題名を書きました",
+    "e\u0301" * 60,
+    "\U0001f1ef\U0001f1f5" * 30,
+    "x\u202e" * 30,
+]
+
+
+def fill(workspace):
+    folder = workspace / ".transcripts"
+    folder.mkdir()
+    for number, title in enumerate(TITLES):
+        header = {"session": f"20260101-00000{number}-aaaa", "title": title, "format": "1"}
+        (folder / f"20260101-00000{number}-aaaa.md").write_text(render_header(header))
+
+
+def test_rows_are_equally_wide_whatever_the_titles_hold(workspace):
+    fill(workspace)
+    for columns in (40, 20, 1):
+        rows = tinyclaw("sessions", "list", cwd=workspace, COLUMNS=str(columns)).stdout.splitlines()
+        assert len(rows) == len(TITLES)
+        assert {width(row) for row in rows} == {columns}
+    assert "…" in rows[0]
+
+
+def test_the_list_takes_the_terminals_width(workspace):
+    fill(workspace)
+    with on_terminal("sessions", "list", cwd=workspace, columns=40) as screen:
+        assert screen.wait() == 0
+    assert {width(row) for row in screen.text.splitlines()} == {40}
+
+
+def test_the_list_as_json_is_one_object_a_line(workspace):
+    fill(workspace)
+    lines = tinyclaw("sessions", "list", "--json", cwd=workspace).stdout.splitlines()
+    assert [json.loads(line)["title"] for line in lines] == TITLES
+
+
+def test_show_tells_turns_requests_and_tokens(workspace, tmp_path):
+    (workspace / "a.txt").write_text("x\n")
+    model = record(tmp_path / "r.md", [("read", {"path": "a.txt"})], "All is read.")
+    tinyclaw("run", "-m", model, "read it", cwd=workspace)
+    shown = tinyclaw("sessions", "show", cwd=workspace).stdout
+    for words in ("title:", "requests:   2 · 20 in · 10 out", "> read it", "1 tool call, ended: done", "All is read."):
+        assert words in shown
+
+
+def test_no_sessions_and_unknown_ones_say_what_to_do(workspace):
+    assert "tinyclaw run" in tinyclaw("sessions", "list", cwd=workspace).stderr
+    assert tinyclaw("sessions", "show", cwd=workspace).returncode == 2
