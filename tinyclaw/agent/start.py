@@ -68,6 +68,7 @@ def open_session(options: Options) -> Session:
     transcript = _transcript(options, masker)
     live = LiveFiles(time.time, time.sleep, limit_bytes=MAX_STATE_BYTES)
     sources = load_sources()
+    outputs = Outputs(workspace.root, transcript.session, masker.mask)
     started = options.clock().date().isoformat() if not isinstance(model, ReplayModel) else model.recorded_date
     session = Session(
         workspace=workspace,
@@ -79,8 +80,8 @@ def open_session(options: Options) -> Session:
         reader=SnapshotReader(workspace, live, masker.mask, watched_patterns(sources), time.time),
         prefixes=PrefixStore(workspace.root / TRANSCRIPTS, workspace.user_dir),
         ledger=Ledger(),
-        outputs=Outputs(workspace.root, transcript.session, masker.mask),
-        jobs=Jobs(),
+        outputs=outputs,
+        jobs=Jobs(workspace.root, options.environment, outputs),
         masker=masker,
         prompts=prompt_loader(workspace.user_dir),
         clock=options.clock,
@@ -110,6 +111,7 @@ def _model(options: Options, settings: Settings) -> Model:
     from tinyclaw.model.retry import RetryPolicy
 
     endpoint = Endpoint.from_environment(options.environment, idle_seconds=settings.request_timeout_seconds)
+    endpoint.warm()
     return AnthropicModel(name, endpoint, RetryPolicy(max_tries=settings.max_tries))
 
 
