@@ -10,7 +10,15 @@ from typing import Annotated
 import pytest
 
 from tests.messages_api import cut, error_event, fault, reply, slow
-from tinyclaw.agent.events import FileStated, Notice, PermissionAsked, ReplyReceived, ToolFinished, TurnEnded
+from tinyclaw.agent.events import (
+    FileStated,
+    Notice,
+    PermissionAsked,
+    ReplyReceived,
+    ToolFinished,
+    ToolProgress,
+    TurnEnded,
+)
 from tinyclaw.agent.loop import run_turn
 from tinyclaw.context.compiler import digest, rebuild_request
 from tinyclaw.errors import UsageError
@@ -265,14 +273,19 @@ def test_a_secret_reaches_neither_model_nor_files(api, start, turn, root: Path):
 
 def test_interrupting_a_command_ends_it_and_the_next_turn_is_valid(api, start, turn):
     server = api(
-        [reply(tools=[("bash", {"command": "sleep 30"}), ("bash", {"command": "echo never"})]), reply("after")]
+        [
+            reply(tools=[("bash", {"command": "echo begun; sleep 30"}), ("bash", {"command": "echo never"})]),
+            reply("after"),
+        ]
     )
     session = start(server)
-    timer = threading.Timer(0.5, session.interrupt.set)
-    began = time.monotonic()
-    timer.start()
-    events = turn(session)
-    assert time.monotonic() - began < 10
+    events = []
+    for event in run_turn(session, "wait"):
+        events.append(event)
+        if isinstance(event, ToolProgress):
+            began = time.monotonic()
+            session.interrupt.set()
+    assert time.monotonic() - began < 5
     assert ended(events).reason == "interrupted"
     session.interrupt.clear()
     assert ended(turn(session, "go on")).text == "after"

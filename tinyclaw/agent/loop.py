@@ -112,6 +112,7 @@ def _ending(reply: Reply) -> tuple[EndReason, str]:
 
 def _exchange(session: Session) -> Generator[Event, None, Reply]:
     """One request and its reply, both recorded; returns the reply."""
+    _tell_of_ended_jobs(session)
     working = session.compile()
     yield from _announce(session, working)
     partial: list[str] = []
@@ -151,6 +152,7 @@ def _announce(session: Session, working: WorkingSet) -> Iterator[Event]:
     yield from _notices(session)
     for block in working.blocks:
         if block.kind == "state":
+            session.ledger.restore(block.attrs["path"], block.attrs["rev"])
             yield FileStated(block.attrs["path"], block.attrs["how"], block.attrs["by"])
     yield RequestStarted(number, working.manifest.tokens, working.manifest.to_json())
 
@@ -174,6 +176,14 @@ def _record_reply(session: Session, reply: Reply, milliseconds: int) -> Reply:
     }
     session.record(*blocks, Block("reply", record))
     return Reply(content, reply.stop_reason, reply.usage, reply.model, reply.extra)
+
+
+def _tell_of_ended_jobs(session: Session) -> None:
+    """Background commands that ended since the last request are told to the model with it."""
+    for job in session.jobs.finished():
+        conversation = session.conversation
+        number = conversation.last + (not conversation.awaits_reply)
+        session.record(user_text(f"[{job}]", number, session.now, opens_turn=False))
 
 
 def _headline(session: Session, call: ToolUse) -> str:

@@ -177,7 +177,7 @@ class Session:
     def close(self) -> None:
         """End background commands and give the transcript free. What is displaced is looked at once more."""
         self.jobs.close()
-        self._note_rescued()
+        self._note_rescued(last=True)
         self.transcript.close()
 
     def _pinned(self) -> Prefix | None:
@@ -189,8 +189,8 @@ class Session:
                 self._said.add(note)
                 self.notices.append(note)
 
-    def _note_rescued(self) -> None:
-        self.notices += [str(rescued) for rescued in recheck_displaced()]
+    def _note_rescued(self, *, last: bool = False) -> None:
+        self.notices += [str(rescued) for rescued in recheck_displaced(last=last)]
 
 
 def changed_paths(before: Snapshot | None, after: Snapshot) -> frozenset[str]:

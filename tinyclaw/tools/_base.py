@@ -79,7 +79,9 @@ class Tool:
         """
         problems = check_arguments(arguments, self.spec.schema)
         if problems:
-            raise ToolError(f"{self.name}: {'; '.join(problems)}. Call it again with the arguments its schema asks for.")
+            raise ToolError(
+                f"{self.name}: {'; '.join(problems)}. Call it again with the arguments its schema asks for."
+            )
         result = self.function(context, **arguments)
         return result if isinstance(result, ToolOutput) else ToolOutput(result)
 

@@ -1,0 +1,175 @@
+"""Typed settings from five places; later ones win, and every value knows where it came from.
+
+Defaults, the user's SETTINGS.md, the workspace's ``.tinyclaw/SETTINGS.md`` and ``SETTINGS.local.md``,
+the environment (``TINYCLAW_<NAME>``), the command line. A workspace's own files come with the
+repository, so they may only tighten what restricts the agent; loosening is ignored and said.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args, get_type_hints
+
+from tinyclaw.errors import StateError, UsageError
+from tinyclaw.state.files import read
+from tinyclaw.state.workspace import OWN_FOLDER
+from tinyclaw.types import Diagnostic, Mode, PermissionMode
+
+FILE = "SETTINGS.md"
+LOCAL_FILE = "SETTINGS.local.md"
+ENVIRONMENT_PREFIX = "TINYCLAW_"
+_MAX_BYTES = 256 * 1024
+_LOOSENESS = {mode: index for index, mode in enumerate(get_args(PermissionMode))}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings in force. ``origins`` names the place of each value that is no default."""
+
+    model: str = ""
+    """Id of the main model, or ``replay:FILE``; empty for the newest one that tinyclaw knows."""
+    permission_mode: PermissionMode = "ask"
+    """What runs without a question: read-only, ask, accept-edits or auto."""
+    mode: Mode = "default"
+    """``plan`` looks and plans; nothing is changed but PLAN.md and TODO.md."""
+    thinking: Literal["auto", "adaptive", "off"] = "auto"
+    """Whether the model may think before it answers; ``auto`` asks for it where the model can."""
+    max_tokens: int = 0
+    """Longest answer in tokens; 0 for what suits the model."""
+    max_requests: int = 0
+    """Most requests in one turn; 0 for no limit."""
+    max_tries: int = 5
+    """How often one request is tried when the server or the network fails."""
+    request_timeout_seconds: int = 120
+    """How long the server may be silent during a request."""
+    instructions_bytes: int = 32 * 1024
+    """Most bytes of all AGENTS.md files together in the prompt."""
+    memory_index_lines: int = 200
+    """Most lines of .memory/MEMORY.md in the prompt."""
+    memory_index_bytes: int = 25 * 1024
+    """Most bytes of .memory/MEMORY.md in the prompt."""
+    watcher: Literal["on", "off"] = "on"
+    """Whether saves are noticed while the prompt is idle. Requests see every save in either case."""
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def origin(self, name: str) -> str:
+        """Where a value came from: ``file:line``, a variable, a flag, or ``default``."""
+        return self.origins.get(name, "default")
+
+
+_HINTS = {name: hint for name, hint in get_type_hints(Settings).items() if name != "origins"}
+
+
+@dataclass(frozen=True)
+class _Value:
+    """One setting as somebody wrote it."""
+
+    name: str
+    text: str
+    origin: str
+    from_workspace: bool = False
+    place: tuple[str, int | None] = ("", None)
+
+
+def load_settings(
+    root: Path, user_dir: Path, environment: Mapping[str, str], flags: Mapping[str, str]
+) -> tuple[Settings, list[Diagnostic]]:
+    """The settings in force and what is wrong with the files; a faulty value leaves the one below it standing.
+
+    Args:
+        flags: settings of the command line by name.
+
+    Raises: UsageError for a variable or a flag that means nothing.
+    """
+    diagnostics: list[Diagnostic] = []
+    settings = Settings()
+    for value in _values(root, user_dir, environment, flags, diagnostics):
+        settings = _with(settings, value, diagnostics)
+    return settings, diagnostics
+
+
+def _values(
+    root: Path,
+    user_dir: Path,
+    environment: Mapping[str, str],
+    flags: Mapping[str, str],
+    diagnostics: list[Diagnostic],
+) -> Iterator[_Value]:
+    own = root / OWN_FOLDER
+    yield from _file_values(user_dir / FILE, f"~/{FILE}", diagnostics, from_workspace=False)
+    for name in (FILE, LOCAL_FILE):
+        yield from _file_values(own / name, f"{OWN_FOLDER}/{name}", diagnostics, from_workspace=True)
+    for name in _HINTS:
+        variable = ENVIRONMENT_PREFIX + name.upper()
+        if environment.get(variable):
+            yield _Value(name, environment[variable], f"environment {variable}")
+    for name, text in flags.items():
+        yield _Value(name, text, f"--{name.replace('_', '-')}")
+
+
+def _file_values(path: Path, shown: str, diagnostics: list[Diagnostic], *, from_workspace: bool) -> Iterator[_Value]:
+    try:
+        found = read(path, limit_bytes=_MAX_BYTES)
+    except StateError as error:
+        diagnostics.append(Diagnostic(shown, None, str(error), "its settings are not used"))
+        return
+    if found.data is None:
+        return
+    from tinyclaw.state.documents import Document
+
+    document = Document.parse(found.data, shown)
+    for name in document.fields:
+        line = document.field_lines.get(name)
+        if name in _HINTS and (text := document.string(name)):
+            yield _Value(name, text, f"{shown}:{line}", from_workspace, (shown, line))
+        elif name not in _HINTS:
+            close = difflib.get_close_matches(name, _HINTS, n=1)
+            mend = f"did you mean {close[0]}?" if close else f"known are {', '.join(_HINTS)}"
+            diagnostics.append(Diagnostic(shown, line, f'"{name}" is no setting', mend))
+    diagnostics.extend(document.diagnostics)
+
+
+def _with(settings: Settings, value: _Value, diagnostics: list[Diagnostic]) -> Settings:
+    try:
+        typed = _typed(value.name, value.text)
+    except ValueError as error:
+        if not value.place[0]:
+            raise UsageError(f"{value.origin}: {error}") from None
+        diagnostics.append(Diagnostic(*value.place, str(error), f"{value.name} stays {getattr(settings, value.name)}"))
+        return settings
+    if value.from_workspace and _loosens(value.name, typed, getattr(settings, value.name)):
+        message = f"{value.name}: {value.text} would loosen what restricts the agent; a workspace may only tighten it"
+        mend = f"set it in the user-level {FILE} or with --{value.name.replace('_', '-')}"
+        diagnostics.append(Diagnostic(*value.place, message, mend))
+        return settings
+    changed: dict[str, Any] = {value.name: typed, "origins": {**settings.origins, value.name: value.origin}}
+    return dataclasses.replace(settings, **changed)
+
+
+def _typed(name: str, text: str) -> str | int:
+    """``text`` as the setting's type. Raises: ValueError in words for the person."""
+    hint = _HINTS[name]
+    if hint is int:
+        plain = text.replace("_", "").replace(",", "").strip()
+        if not plain.isdecimal():
+            raise ValueError(f"{name} is a whole number, not {text!r}")
+        return int(plain)
+    allowed = get_args(hint)
+    if allowed and text.strip().lower() not in allowed:
+        raise ValueError(f"{name} is one of {', '.join(allowed)}, not {text!r}")
+    return text.strip().lower() if allowed else text.strip()
+
+
+def _loosens(name: str, new: str | int, old: str | int) -> bool:
+    """Whether ``new`` restricts less than ``old``. For limits, 0 is no limit."""
+    if name == "permission_mode":
+        return _LOOSENESS[str(new)] > _LOOSENESS[str(old)]
+    if name == "mode":
+        return old == "plan" and new != "plan"
+    if name == "max_requests":
+        return isinstance(new, int) and isinstance(old, int) and old > 0 and (new == 0 or new > old)
+    return False
