@@ -50,7 +50,7 @@ def test_an_unknown_command_is_a_usage_error_that_names_run(workspace):
 )
 def test_what_calls_no_model_imports_nothing_heavy(workspace, line):
     code = (
-        "import os, sys; from tinyclaw.cli.main import run; run(sys.argv[1:]);"
+        "import os, sys; from tinyclaw.cli._group import run; run(sys.argv[1:]);"
         f"print('HEAVY', *sorted({HEAVY!r} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run(
@@ -68,11 +68,11 @@ def test_completion_is_offered_for_bash(workspace):
 
 def test_an_unexpected_error_is_one_line_that_names_a_file_outside_the_workspace(workspace, tmp_path):
     broken = (
-        "import tinyclaw.cli.main as m, click\n"
+        "import tinyclaw.cli._group as m, tinyclaw.cli.main, click\n"
         "@m.group.command()\n"
         "def boom(): raise ValueError('secret sk-ant-api03-' + 'a1B2' * 20)\n"
         "m.Commands.get_command = lambda self, ctx, name: boom\n"
-        "m.main()"
+        "tinyclaw.cli.main.main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", broken, "boom"],

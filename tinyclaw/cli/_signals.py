@@ -33,10 +33,10 @@ class Signals:
         self.must_end = False
         self._in_turn = False
         self._last = float("-inf")
-        signal.signal(signal.SIGINT, self._on_interrupt)
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        handlers = {signal.SIGINT: self._on_interrupt, signal.SIGTERM: self._on_end, signal.SIGHUP: self._on_end}
+        for number, handler in handlers.items():
             if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
-                signal.signal(number, self._on_end)
+                signal.signal(number, handler)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
