@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyclaw.state.workspace import git_root
+from tinyclaw.state.workspace import OUTPUTS, TRANSCRIPTS, git_root
 
 MAX_PATHS = 20
 MAX_COMMITS = 5
@@ -47,7 +47,8 @@ def facts(root: Path) -> GitFacts | None:
     runner = _Runner(root)
     if runner.run("rev-parse", "--is-inside-work-tree") is None:
         return GitFacts("", (), 0, (), runner.problem) if runner.problem else None
-    changed = _changed(runner.run("status", "--porcelain=v1", "-z", "--untracked-files=normal") or "")
+    ours = [f":(exclude){folder}" for folder in (TRANSCRIPTS, OUTPUTS)]
+    changed = _changed(runner.run("status", "--porcelain=v1", "-z", "--untracked-files=normal", "--", ".", *ours) or "")
     commits = (runner.run("log", f"-{MAX_COMMITS}", "--format=%h %s") or "").splitlines()
     return GitFacts(_head(runner), tuple(changed[:MAX_PATHS]), len(changed), tuple(commits))
 
