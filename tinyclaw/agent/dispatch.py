@@ -19,6 +19,7 @@ from typing import Any
 from tinyclaw.agent.events import Event, PermissionAsked, ToolFinished, ToolProgress, ToolStarted
 from tinyclaw.agent.session import Question, Session
 from tinyclaw.errors import Interrupted, StateError, TinyclawError, ToolError
+from tinyclaw.state.merge import unified
 from tinyclaw.state.outputs import IMAGE_SUFFIXES
 from tinyclaw.state.redaction import holds_mask
 from tinyclaw.state.transcript.content import image_block, result_block
@@ -152,6 +153,11 @@ def _permission_block(session: Session, job: _Job, reason: str) -> Block:
 
 
 def _detail(arguments: Json) -> str:
+    """What a call would do, for the person: an exchange of texts as a diff, anything else by its arguments."""
+    old, new = arguments.get("old_text"), arguments.get("new_text")
+    if isinstance(old, str) and isinstance(new, str):
+        others = {name: value for name, value in arguments.items() if name not in ("old_text", "new_text")}
+        return f"{_detail(others)}\n{unified(old, new, str(arguments.get('path', '')))}".strip()
     return "\n".join(f"{name}: {value}" for name, value in arguments.items())
 
 

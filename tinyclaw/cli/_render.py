@@ -34,6 +34,7 @@ class _Running:
     """A call under way: what it printed so far that is not shown yet."""
 
     headline: str
+    is_open: bool = False
     shown: int = 0
     partial: str = ""
     held: list[str] = field(default_factory=list)
@@ -129,18 +130,12 @@ class TextOutput:
         self._show_transient(event.headline)
 
     def _on_ToolProgress(self, event: ToolProgress) -> None:
-        running = self._running.get(event.id)
-        if running is None:
-            return
-        is_first = running.shown == 0
-        lines = running.take(event.text)
-        if is_first and lines:
-            self._line(self._fitted(f"· {running.headline}"))
-        self._output(lines)
+        if (running := self._running.get(event.id)) is not None:
+            self._output(running, running.take(event.text))
 
     def _on_ToolFinished(self, event: ToolFinished) -> None:
         running = self._running.pop(event.id, _Running(event.headline))
-        self._output(running.rest() if running.shown else [])
+        self._output(running, running.rest())
         outcome = event.summary or (event.text.strip().split("\n", 1)[0] if event.is_error else "")
         mark = self._err.styled("✗", "red") if event.is_error else self._err.styled("✓", "green")
         said = self._fitted(f"{event.headline}{' · ' if outcome else ''}{outcome}", 2)
@@ -177,7 +172,10 @@ class TextOutput:
         parts = [requests, usage_words(event.usage), self._session.transcript if self._session else ""]
         return "— " + " · ".join(part for part in parts if part)
 
-    def _output(self, lines: list[str]) -> None:
+    def _output(self, running: _Running, lines: list[str]) -> None:
+        if lines and not running.is_open:
+            running.is_open = True
+            self._line(self._fitted(f"· {running.headline}"))
         for line in lines:
             self._line(self._fitted(f"  │ {line.expandtabs(4)}"), "dim")
 
