@@ -49,7 +49,8 @@ def _run(ctx: ToolContext, command: str, timeout: int) -> ToolOutput:
     def take(data: bytes) -> None:
         nonlocal received
         received += len(data)
-        show(terminal.feed(data))
+        if not terminal.binary:
+            show(terminal.feed(data))
 
     ended = Shell(command, ctx.workspace.root, ctx.jobs.environment).follow(take, ctx.interrupt, timeout)
     show(terminal.close())
