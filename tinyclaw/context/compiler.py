@@ -242,8 +242,10 @@ def _assemble(
     target = inputs.target
     talk = sum(message.length for message in messages)
     tokens = estimator.tokens(prefix.length + talk)
-    entries = {**_entries(inputs, prefix, pieces, estimator), **omitted}
-    entries["conversation"] = Entry("conversation", estimator.tokens(talk), note="")
+    # Entries keep the uncorrected ratio: what did not change must not differ from the last manifest.
+    steady = Estimator(target.chars_per_token)
+    entries = {**_entries(inputs, prefix, pieces, steady), **omitted}
+    entries["conversation"] = Entry("conversation", steady.tokens(talk))
     manifest = Manifest(entries, tokens, prefix.length + talk, estimator.corrected)
     room = target.window_tokens - tokens
     if room < _LEAST_OUTPUT_TOKENS:

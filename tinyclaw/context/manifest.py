@@ -15,7 +15,7 @@ Place = Literal["tools", "prefix", "event", "conversation", "out"]
 
 @dataclass(frozen=True)
 class Entry:
-    """One block. ``tokens`` is its cost in this request, ``note`` what was cut, or why it is out."""
+    """One block. ``tokens`` is its estimated cost, ``note`` what was cut, or why it is out."""
 
     place: Place
     tokens: int
@@ -32,7 +32,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All entries by id, the request's size in tokens, and whether that was only estimated.
+    """All entries by id, the request's size in tokens, and whether that was corrected by reported usage.
 
     ``chars`` is the request's length as JSON, from which later estimates are corrected.
     """

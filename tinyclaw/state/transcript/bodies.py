@@ -14,8 +14,8 @@ from typing import Any
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _JSON_ESCAPES = re.compile("[<>\x7f-\x9f\ud800-\udfff]")
-_MARK_LINE = re.compile(r"(?m)^(.*?)(\\*)(?=<!-- tc:)")
-_ESCAPED_LINE = re.compile(r"(?m)^(.*?)\\(\\*)(?=<!-- tc:)")
+_MARK_LINE = re.compile(r"(?m)^(.*?)(\\*<!-- tc:)")
+_ESCAPED_LINE = re.compile(r"(?m)^((?:(?!<!-- tc:).)*?)\\(\\*<!-- tc:)")
 _FENCE = re.compile(r"(?m)^(`{3,})[^`\n]*$")
 _TICKS = re.compile("`+")
 MARK = "<!-- tc:"

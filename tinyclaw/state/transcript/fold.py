@@ -71,10 +71,14 @@ class Sent:
 
 @dataclass(frozen=True)
 class Permission:
-    """A question to the person that stands in the transcript: its call, and the answer if there is one."""
+    """A question to the person that stands in the transcript: its call, and the answer if there is one.
+
+    ``started`` says that the call was begun after the answer, so that without a result its outcome is unknown.
+    """
 
     call: str
     allowed: bool | None
+    started: bool = False
 
 
 @dataclass
@@ -159,7 +163,7 @@ class Conversation:
         self.length += len(block.text)
 
     def _put(self, block: Block, number: int, role: Role) -> None:
-        self.idle = False
+        self.idle = self.idle and block.kind == OUTSIDE
         if block.box is False:
             self.left_out.add(self.turn)
         latest = self.groups[-1] if self.groups else None
@@ -170,7 +174,7 @@ class Conversation:
         self.last = max(self.last, number)
 
     def _take_outside(self, block: Block) -> None:
-        if self.idle or (self.groups and self.groups[-1].blocks[-1].kind == OUTSIDE):
+        if self.idle:
             self._put(block, self.last + 1, "user")
         else:
             self.notes.append(f"line {block.line}: text between blocks of a turn is kept as a note and not sent")
@@ -184,9 +188,10 @@ class Conversation:
 
     def _take_revisions(self, block: Block, number: int) -> None:
         revisions = block.attrs.get("revisions")
+        states = block.attrs.get("states")
         for path, revision in revisions.items() if isinstance(revisions, dict) else ():
             self.revisions[str(path)] = str(revision)
-            if block.attrs.get("states"):
+            if isinstance(states, list) and path in states:
                 self.statements[str(path)] = Statement(str(revision), None, number, self._order, self.length)
 
     # Records
@@ -237,7 +242,8 @@ class Conversation:
             self.permissions[call] = Permission(call, True if block.box else None)
         elif what == "answer":
             call = str(block.attrs.get("id", ""))
-            self.permissions[call] = Permission(call, block.attrs.get("answer") == "allow")
+            allowed = block.attrs.get("answer") == "allow"
+            self.permissions[call] = Permission(call, allowed, started=block.attrs.get("started") is True)
 
     def _take_turn_end(self, block: Block) -> None:
         self.idle = True

@@ -185,7 +185,7 @@ class _Reader:
     def _marks(self, position: int) -> Iterator[tuple[int, int, Any]]:
         """Start, end and match of every line that is an opener or an end, in order."""
         while (hit := self.data.find(b"<!-- tc:", position)) >= 0:
-            start = self.data.rfind(b"\n", 0, hit) + 1
+            start = max(self.data.rfind(b"\n", position, hit), self.data.rfind(b"\0", position, hit)) + 1 or position
             end = self.data.find(b"\n", hit)
             end = len(self.data) if end < 0 else end + 1
             position = end

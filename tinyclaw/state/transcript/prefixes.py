@@ -125,8 +125,8 @@ class PrefixStore:
             if found.data is None:
                 return None
             text = found.data.decode("utf-8", "replace")
-        names = (str(facts.get(key, "")) for key in ("path", "rev"))
-        return PrefixBlock(str(facts.get("id", "")), text, *names, private=bool(private))
+        name, path, revision = (str(facts.get(key, "")) for key in ("id", "path", "rev"))
+        return PrefixBlock(name, text, path, revision, private=bool(private))
 
 
 def _system_block(block: PrefixBlock) -> Block:
