@@ -196,3 +196,9 @@ def test_a_size_limit_holds(tmp_path, clock):
 def test_a_name_that_cannot_be_is_refused(live):
     with pytest.raises(StateError, match="cannot be read"):
         live.read(Path("a\0b"))
+
+
+def test_a_file_whose_folder_was_never_there_is_not_waited_for(live, clock, tmp_path):
+    clock.ahead = 10.0
+    assert live.read(tmp_path / "no" / "such" / "MEMORY.md").data is None
+    assert clock.slept == 0.0

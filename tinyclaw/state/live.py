@@ -95,10 +95,12 @@ def _is_racy(known: _Seen) -> bool:
 
 
 def _changed_at(found: FileRead) -> float | None:
-    """When the file last changed or, for an absent one, its folder did; None when that cannot be told."""
+    """When the file last changed or, for an absent one, the nearest folder that is there; None when that can't be told."""
     try:
         if found.data is not None:
             return found.path.stat().st_ctime
-        return None if found.path.is_symlink() else found.path.parent.stat().st_mtime
-    except OSError:
+        if found.path.is_symlink():
+            return None
+        return next(folder for folder in found.path.parents if folder.is_dir()).stat().st_mtime
+    except (OSError, StopIteration):
         return None
