@@ -55,6 +55,8 @@ def test_a_call_is_one_line_with_its_outcome():
     assert shown.err == "✓ read a.py · 42 lines\n"
     shown = Shown().show(ToolStarted("1", "bash", "bash x"), finished("broke\nmore", is_error=True, headline="bash x"))
     assert shown.err == "✗ bash x · broke\n"
+    assert Shown().show(finished(summary="exit code 1")).err == "✗ bash make · exit code 1\n"
+    assert Shown().show(finished(summary="exit code 0")).err == "✓ bash make · exit code 0\n"
 
 
 def test_long_output_is_shown_by_its_first_and_last_lines():

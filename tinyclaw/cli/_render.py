@@ -6,6 +6,7 @@ Whatever models and tools say is shown harmless. One transient line at the botto
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from tinyclaw.agent.events import (
@@ -137,7 +138,7 @@ class TextOutput:
         running = self._running.pop(event.id, _Running(event.headline))
         self._output(running, running.rest())
         outcome = event.summary or (event.text.strip().split("\n", 1)[0] if event.is_error else "")
-        mark = self._err.styled("✗", "red") if event.is_error else self._err.styled("✓", "green")
+        mark = self._err.styled("✗", "red") if _has_failed(event) else self._err.styled("✓", "green")
         said = self._fitted(f"{event.headline}{' · ' if outcome else ''}{outcome}", 2)
         self._line(f"{mark} {said}")
         if self._running:
@@ -205,6 +206,11 @@ class TextOutput:
         if self._transient:
             self._err.write("\r\x1b[K")
             self._transient = False
+
+
+def _has_failed(event: ToolFinished) -> bool:
+    """A command that exits with a code is no error to the model, which reads it; to the person it is."""
+    return event.is_error or bool(re.fullmatch(r"exit code [1-9]\d*", event.summary))
 
 
 def usage_words(usage: Usage) -> str:
