@@ -95,7 +95,7 @@ def _is_racy(known: _Seen) -> bool:
 
 
 def _changed_at(found: FileRead) -> float | None:
-    """When the file last changed or, for an absent one, the nearest folder that is there; None when that can't be told."""
+    """When the file last changed or, for an absent one, the nearest folder that is there; None if nobody can tell."""
     try:
         if found.data is not None:
             return found.path.stat().st_ctime
