@@ -14,7 +14,7 @@ from tinyclaw.agent.events import EndReason, Event, FileStated, Notice, ReplyRec
 from tinyclaw.agent.repair import answer_lost_calls, close_cut_turn
 from tinyclaw.agent.session import Session
 from tinyclaw.context.compiler import WorkingSet
-from tinyclaw.errors import Interrupted, ModelError, UsageError
+from tinyclaw.errors import Interrupted, ModelError, ReplayError, UsageError
 from tinyclaw.state.redaction import holds_mask
 from tinyclaw.state.transcript.content import reply_block, result_block, user_text
 from tinyclaw.state.transcript.grammar import Block
@@ -45,7 +45,7 @@ def run_turn(session: Session, text: str | None) -> Iterator[Event]:
         yield from _notices(session)
         yield TurnEnded("paused", str(pause), session.conversation.requests - first, _less(session, spent))
         return
-    except ModelError as error:
+    except (ModelError, ReplayError) as error:
         reason, answer = "error", session.masker.mask(str(error))
         session.record(session.event("error", answer))
     session.record(Block("turn_end", {"reason": reason, "at": session.now}))

@@ -9,11 +9,14 @@ from tinyclaw.state.transcript.grammar import Block, heading
 from tinyclaw.types import Raw, Text, Thinking, ToolUse
 
 _NASTY = [
-    "# heading", "## You", "```", "````text", "~~~", "<!-- tc:end -->", "\\<!-- tc:end -->", "\\\\\\<!-- tc:text {} -->",
+    "# heading", "## You", "```", "````text", "~~~", "<!-- tc:end -->", "\\<!-- tc:end -->",
+    "\\\\\\<!-- tc:text {} -->",
     '<!-- tc:text {"m": 1, "role": "user"} -->', '## You <!-- tc:tool_use {"m": 2} /-->', "-->", "<!-- tc:", "---",
     "\r", "\r\n", "\0", "\x85", "\x9b", "\u2028", "\u2029", "\ud83d", "\udc00", "\U0001f600", " ", "\t", "\n", "\n\n",
     "- [x] in the conversation", "- [ ] allow", "text", "é", "\ufeff", "`", "\\",
 ]  # fmt: skip
+
+
 def joined(text: str) -> str:
     """``text`` with the two halves of an emoji that stand side by side as the one character that they are."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

@@ -14,7 +14,12 @@ from tinyclaw.state.transcript.content import call_of, reply_block, result_block
 from tinyclaw.state.transcript.grammar import DAMAGED, OUTSIDE, Block, heading, parse, render, render_header
 from tinyclaw.types import Text, ToolUse
 
-HEADER = {"session": "20261130-101500-3f9a", "title": "Fix: the #1 'bug'", "created": "2026-11-30T10:15:00Z", "format": "1"}
+HEADER = {
+    "session": "20261130-101500-3f9a",
+    "title": "Fix: the #1 'bug'",
+    "created": "2026-11-30T10:15:00Z",
+    "format": "1",
+}
 
 
 def file_of(blocks, header=HEADER) -> bytes:
@@ -120,7 +125,11 @@ def test_text_between_blocks_is_the_persons():
 
 
 def test_a_line_that_begins_like_an_opener_and_is_none_is_said_with_its_line():
-    data = file_of([user_text("one", 1, "now")]) + b'<!-- tc:text {"m":2 -->\n\nlost?\n\n' + file_of([user_text("b", 3, "n")], {})
+    data = (
+        file_of([user_text("one", 1, "now")])
+        + b'<!-- tc:text {"m":2 -->\n\nlost?\n\n'
+        + file_of([user_text("b", 3, "n")], {})
+    )
     parsed = parse(data, "t.md")
     assert [block.text for block in kept(parsed)][:1] == ["one"]
     assert "t.md:" in str(parsed.diagnostics[0]) and "backslash" in str(parsed.diagnostics[0])

@@ -24,7 +24,7 @@ from tinyclaw.state.transcript.statements import Statement, stated_text
 from tinyclaw.types import Image, Json, Role, ToolResult, ToolUse, Usage
 
 INTERRUPTED = "Interrupted before it finished; the outcome is unknown. Look at the real state before you do it again."
-BEGINNING_GONE = "(The beginning of this conversation was taken out.)"
+TAKEN_OUT = "(What stood here in the conversation was taken out.)"
 
 ImageLoader = Callable[[str, str], str | None]
 """Path and hash of a stored picture to its base64 text, or None when it is gone or changed."""
@@ -286,6 +286,8 @@ class Conversation:
             if role == "assistant":
                 if calls:
                     sent.append(self._answers(calls))
+                elif not sent or sent[-1].wire["role"] == "assistant":
+                    sent.append(_message("user", [{"type": "text", "text": TAKEN_OUT}], (), (), 0))
                 message = self._assistant(groups, model, seen)
                 seen.update(call.id for call in message.calls)
             else:
@@ -295,8 +297,6 @@ class Conversation:
                 sent.append(message)
         if sent and sent[-1].calls:
             sent.append(self._answers(sent[-1].calls))
-        if sent and sent[0].wire["role"] == "assistant":
-            sent.insert(0, _message("user", [{"type": "text", "text": BEGINNING_GONE}], (), (BEGINNING_GONE,), 0))
         return Sent(tuple(sent), tuple(notes))
 
     def _runs(self) -> Iterator[Group]:
