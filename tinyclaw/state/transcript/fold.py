@@ -333,7 +333,7 @@ def conversation_of(blocks: Iterable[Block], load_image: ImageLoader = lambda pa
 
 
 def merge_manifest(manifest: Json, change: Json) -> Json:
-    """A manifest after a recorded difference: ``set`` replaces entries, ``drop`` takes them out, the rest is replaced."""
+    """A manifest after a recorded difference: ``set`` adds or replaces entries, ``drop`` takes them out."""
     blocks = {**manifest.get("blocks", {}), **(change.get("set") or {})}
     gone = set(change.get("drop") or ())
     rest = {key: value for key, value in change.items() if key not in ("set", "drop")}

@@ -27,9 +27,11 @@ _FENCED = frozenset({"tool_use", "tool_result", "raw", "tools"})
 _BOXES = {"text": "in the conversation", "event": "allow"}
 _END = b"<!-- tc:end -->"
 _OPENER = re.compile(
-    r"(?:(?P<heading>#{2,6} [^<\\\x00-\x1f\x7f]*?) ?)?<!-- tc:(?P<kind>[a-z_]+) (?P<attrs>\{.*\}) (?P<empty>/?)-->[ \t]*"
+    r"(?:(?P<heading>#{2,6} [^<\\\x00-\x1f\x7f]*?) ?)?"
+    r"<!-- tc:(?P<kind>[a-z_]+) (?P<attrs>\{.*\}) (?P<empty>/?)-->[ \t]*"
 )
 _LOOKS_LIKE_OPENER = re.compile(r"(?m)^(?:#{1,6} [^<\\\n]*)?<!-- tc:")
+_HEADING_BEGUN = re.compile(r"#{1,6}(?: |$)")
 _BOX = re.compile(r"- \[(?P<mark>[ xX])\] (?P<label>in the conversation|allow)[ \t]*")
 _HEADER_END = re.compile(rb"(?m)^---[ \t]*\r?(?:\n|\Z)")
 _NOT_IN_HEADINGS = re.compile(r"[<\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
@@ -37,7 +39,7 @@ _CODE_SUFFIX = re.compile(r"[A-Za-z0-9]{1,12}")
 
 
 def heading(level: int, words: str) -> str:
-    """A heading line's text: ``level`` hashes, and ``words`` without what a heading may not hold, cut at 80 characters."""
+    """A heading: ``level`` hashes, and ``words`` without what a heading may not hold, cut at 80 characters."""
     clean = " ".join(_NOT_IN_HEADINGS.sub(" ", words).split())
     return f"{'#' * level} {clean if len(clean) <= 80 else clean[:79] + '…'}"
 
@@ -231,8 +233,9 @@ class _Reader:
             return
         line = self._line(start) + len(text) - len(text.lstrip("\n"))
         text = text.removeprefix("\r").removeprefix("\n")
-        damaged = "\0" in text or _LOOKS_LIKE_OPENER.search(text) or (before is not None and before["kind"] == "torn")
-        if damaged and end == len(self.data) and _LOOKS_LIKE_OPENER.search(text):
+        torn = end == len(self.data) and _begins_an_opener(text)
+        damaged = torn or "\0" in text or _LOOKS_LIKE_OPENER.search(text) or (before or {}).get("kind") == "torn"
+        if torn:
             self.torn_at = start
         elif "\0" in text:
             self._say(start, "bytes are lost here (NUL)", "the blocks before and after it are kept")
@@ -246,6 +249,14 @@ class _Reader:
 
     def _say(self, offset: int, message: str, mend: str) -> None:
         self.diagnostics.append(Diagnostic(self.name, self._line(offset), message, mend))
+
+
+def _begins_an_opener(text: str) -> bool:
+    """Whether a file's last text is an opener that was cut off. What a person writes there ends its line."""
+    line = text.lstrip("\n")
+    if _LOOKS_LIKE_OPENER.match(line):
+        return True
+    return "\n" not in line and (_HEADING_BEGUN.match(line) is not None or "<!-- tc:".startswith(line))
 
 
 def _take_box(body: bytes) -> tuple[bool | None, bytes]:

@@ -201,9 +201,8 @@ class Transcript:
             self._keep_beside(older)
         if running:
             cause = "while a tool ran" if tool_ran else "by a save that did not know them"
-            self.notices.append(
-                f"{self.path.name}: {len(running)} blocks of the running turn were overwritten {cause}; they stand at its end again"
-            )
+            count = f"{len(running)} blocks of the running turn were overwritten {cause}"
+            self.notices.append(f"{self.path.name}: {count}; they stand at its end again")
             self.append(*running)
 
     def _keep_beside(self, blocks: Sequence[Block]) -> None:
@@ -262,7 +261,7 @@ class Transcript:
             return os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         except OSError as error:
             raise StateError(
-                f"{self.path}: the transcript cannot be written ({error.strerror}); nothing was lost, mend it and resume"
+                f"{self.path}: the transcript cannot be written ({error.strerror}); mend it, nothing is lost"
             ) from error
 
     def _write(self, descriptor: int, data: bytes, size: int = 0) -> None:
