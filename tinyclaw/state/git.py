@@ -1,231 +1,115 @@
-"""What git knows of the workspace, read without changing anything in it.
+"""What git says of the workspace, read-only, through GitPython as the runner of git.
 
-The root is found without running git. The rest comes from the ``git`` program directly: GitPython
-starts from the process's own environment, in which a hook's GIT_DIR may stand, and takes longer to
-import than all of this takes to run.
+Every call is bounded in time and in what it returns, and never fails the caller: a repository that git
+will not speak about gives a text that says why.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyclaw.types import Diagnostic
+from tinyclaw.state.workspace import OUTPUTS, TRANSCRIPTS, git_root
 
-_TIMEOUT_SECONDS = 2.0
-_MAX_PATHS = 20
-_MAX_COMMITS = 5
-_SUBJECT_CHARS = 100
-
-LOCAL_VARIABLES = frozenset(
-    {
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_COMMON_DIR",
-        "GIT_DIR",
-        "GIT_GRAFT_FILE",
-        "GIT_IMPLICIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_INTERNAL_SUPER_PREFIX",
-        "GIT_NAMESPACE",
-        "GIT_NO_REPLACE_OBJECTS",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_PREFIX",
-        "GIT_QUARANTINE_PATH",
-        "GIT_REPLACE_REF_BASE",
-        "GIT_SHALLOW_FILE",
-        "GIT_WORK_TREE",
-    }
-)
-"""Variables that tie git to one repository (``git rev-parse --local-env-vars``, without configuration). Git sets
-them for hooks and aliases; left in place they would make every git below us speak of that repository."""
-
-_SAFE = ("-c", "core.fsmonitor=false", "-c", "log.showSignature=false", "--no-optional-locks", "--no-pager")
-"""A repository's own configuration must not run programs, and reading must not write its index."""
-
-
-def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """``environment`` without what ties git to another repository."""
-    return {name: value for name, value in environment.items() if name not in LOCAL_VARIABLES}
-
-
-def find_root(start: Path) -> Path | None:
-    """The top of the work tree around ``start``, as ``git rev-parse --show-toplevel`` gives it.
-
-    Worktrees and submodules (``.git`` is a file) count. None outside git, in a bare repository and inside ``.git``.
-    """
-    start = start.resolve()
-    for folder in (start, *start.parents):
-        marker = folder / ".git"
-        if marker.is_file():
-            return folder if _is_git_folder(_linked_folder(marker)) else None
-        if _is_git_folder(marker):
-            return None if _is_bare(marker) else folder
-        if _is_git_folder(folder):
-            return None
-    return None
+MAX_PATHS = 20
+MAX_COMMITS = 5
+_SECONDS = 2.0
+_QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+_HOOK_VARIABLES = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_PREFIX")
+"""What a hook or an alias that starts us leaks; it would name another repository."""
 
 
 @dataclass(frozen=True)
 class GitFacts:
-    """The state of a repository. ``str()`` says it in a few lines for the prompt.
+    """``head`` is the branch in words, ``changed`` the paths that differ from it (at most ``MAX_PATHS``)."""
 
-    ``branch`` is a name, ``detached at SHA`` or ``NAME, no commits yet``; ``changed`` holds the first
-    paths with git's two status letters, ``changed_count`` all of them (None: git took too long to say).
-    With a ``problem`` the rest is empty.
-    """
-
-    branch: str = ""
-    changed: tuple[str, ...] = ()
-    changed_count: int | None = 0
-    commits: tuple[str, ...] = ()
-    problem: Diagnostic | None = None
+    head: str
+    changed: tuple[str, ...]
+    changed_in_all: int
+    commits: tuple[str, ...]
+    problem: str = ""
 
     def __str__(self) -> str:
-        if self.problem is not None:
-            return f"git: {self.problem.message}"
-        lines = [f"branch: {self.branch}", f"changed files: {self._changed_text()}"]
-        lines += [f"  {path}" for path in self.changed]
-        if self.changed_count is not None and self.changed_count > len(self.changed):
-            lines.append(f"  … and {self.changed_count - len(self.changed)} more")
-        if self.commits:
-            lines += ["last commits:", *(f"  {commit}" for commit in self.commits)]
-        return "\n".join(lines)
-
-    def _changed_text(self) -> str:
-        return "unknown (git took too long)" if self.changed_count is None else str(self.changed_count or "none")
-
-
-def facts(root: Path, environment: Mapping[str, str] = os.environ) -> GitFacts | None:
-    """Branch, changed files and last commits of the work tree at ``root``; None where there is no git.
-
-    Takes 2 seconds at most for each of two questions. A repository that belongs to somebody else gives a ``problem``.
-    """
-    status = _git(root, environment, "status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty")
-    if status.error:
-        problem = _foreign_owner(root, status.error)
-        return GitFacts(problem=problem) if problem else None
-    commits = _commits(root, environment)
-    if status.output is None:
-        return GitFacts(_branch_name(root, environment), (), None, commits)
-    headers, changed = _parse_status(status.output)
-    return GitFacts(_branch(headers), changed[:_MAX_PATHS], len(changed), commits)
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """``output`` is None when git failed (then ``error`` says how) or took too long."""
-
-    output: str | None
-    error: str = ""
-
-
-def _git(root: Path, environment: Mapping[str, str], *arguments: str) -> _Answer:
-    quiet = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
-    try:
-        done = subprocess.run(
-            ["git", *_SAFE, *arguments],
-            cwd=root,
-            env=clean_environment(environment) | quiet,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIMEOUT_SECONDS,
-            check=False,
+        if self.problem:
+            return f"git: {self.problem}"
+        more = f" and {self.changed_in_all - len(self.changed)} more" if self.changed_in_all > len(self.changed) else ""
+        changed = ", ".join(self.changed) + more if self.changed else "nothing"
+        commits = "".join(f"\n- {subject}" for subject in self.commits)
+        return f"git: {self.head}; changed and not committed: {changed}" + (
+            f"\nLast commits:{commits}" if commits else ""
         )
-    except subprocess.TimeoutExpired:
-        return _Answer(None)
-    except OSError as error:
-        return _Answer(None, str(error))
-    if done.returncode:
-        return _Answer(None, os.fsdecode(done.stderr) or "failed")
-    return _Answer(done.stdout.decode("utf-8", errors="replace"))
 
 
-def _parse_status(output: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Headers and ``XY path`` lines of ``git status --porcelain=v2 -z`` (git-status(1))."""
-    headers: dict[str, str] = {}
-    changed: list[str] = []
-    fields = iter(output.split("\0"))
-    for entry in fields:
-        kind = entry[:1]
-        if kind == "#":
-            name, _, value = entry[2:].partition(" ")
-            headers[name] = value
-        elif kind == "?":
-            changed.append(f"?? {_shown(entry[2:])}")
-        elif kind == "1":
-            changed.append(f"{entry[2:4]} {_shown(entry.split(' ', 8)[8])}")
-        elif kind == "u":
-            changed.append(f"{entry[2:4]} {_shown(entry.split(' ', 10)[10])}")
-        elif kind == "2":
-            changed.append(f"{entry[2:4]} {_shown(next(fields))} -> {_shown(entry.split(' ', 9)[9])}")
-    return headers, tuple(changed)
-
-
-def _shown(path: str) -> str:
-    """A path as it is, on one line: only what would break the line is escaped."""
-    return (
-        path if path.isprintable() else re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda m: ascii(m[0])[1:-1], path)
-    )
-
-
-def _branch(headers: Mapping[str, str]) -> str:
-    name, commit = headers.get("branch.head", ""), headers.get("branch.oid", "")
-    if commit == "(initial)":
-        return f"{name}, no commits yet"
-    return f"detached at {commit[:10]}" if name == "(detached)" else name
-
-
-def _branch_name(root: Path, environment: Mapping[str, str]) -> str:
-    answer = _git(root, environment, "symbolic-ref", "--short", "-q", "HEAD")
-    return (answer.output or "detached").strip()
-
-
-def _commits(root: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
-    answer = _git(root, environment, "log", "-z", f"-{_MAX_COMMITS}", "--format=%h %s")
-    lines = (answer.output or "").split("\0")
-    return tuple(_shown(line.strip())[:_SUBJECT_CHARS] for line in lines if line.strip())
-
-
-def _foreign_owner(root: Path, error: str) -> Diagnostic | None:
-    if "dubious ownership" not in error and "safe.directory" not in error:
+def facts(root: Path) -> GitFacts | None:
+    """The facts of the repository whose work tree is ``root``; None outside git, or where there is no git program."""
+    if git_root(root) is None:
         return None
-    return Diagnostic(
-        str(root),
-        None,
-        "git refuses to read this repository, since it belongs to another user",
-        f"if you trust it: git config --global --add safe.directory {root}",
-    )
+    runner = _Runner(root)
+    if runner.run("rev-parse", "--is-inside-work-tree") is None:
+        return GitFacts("", (), 0, (), runner.problem) if runner.problem else None
+    ours = [f":(exclude){folder}" for folder in (TRANSCRIPTS, OUTPUTS)]
+    changed = _changed(runner.run("status", "--porcelain=v1", "-z", "--untracked-files=normal", "--", ".", *ours) or "")
+    commits = (runner.run("log", f"-{MAX_COMMITS}", "--format=%h %s") or "").splitlines()
+    return GitFacts(_head(runner), tuple(changed[:MAX_PATHS]), len(changed), tuple(commits))
 
 
-def _linked_folder(marker: Path) -> Path:
-    """Where a ``.git`` file points (gitrepository-layout(5))."""
-    try:
-        target = marker.read_bytes()[:4096].decode("utf-8", errors="surrogateescape")
-    except OSError:
-        return marker
-    return marker.parent / target.removeprefix("gitdir:").strip()
+class _Runner:
+    """Runs git commands in one folder. ``problem`` says why the last one could not answer."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.problem = ""
+
+    def run(self, *arguments: str) -> str | None:
+        """The command's output, or None when it failed."""
+        try:
+            import git
+        except ImportError:  # GitPython refuses to load where there is no git program
+            return None
+        without = [word for name in _HOOK_VARIABLES for word in ("-u", name)]
+        command = ["env", *without, "git", *arguments]
+        try:
+            status, output, errors = git.Git(str(self._root)).execute(
+                command,
+                with_extended_output=True,
+                with_exceptions=False,
+                kill_after_timeout=_SECONDS,
+                strip_newline_in_stdout=False,
+                env=_QUIET,
+            )
+        except git.GitCommandNotFound:
+            return None
+        except (git.GitError, OSError) as error:
+            self.problem = f"could not be asked ({error})"
+            return None
+        if status != 0:
+            self.problem = _explained(str(errors), self._root)
+            return None
+        return str(output)
 
 
-def _is_git_folder(folder: Path) -> bool:
-    """What git itself looks for: HEAD, and objects and refs here or in the shared folder of a worktree."""
-    try:
-        if not (folder / "HEAD").is_file() and not (folder / "HEAD").is_symlink():
-            return False
-        shared = folder / "commondir"
-        common = folder / shared.read_text().strip() if shared.is_file() else folder
-        return (common / "objects").is_dir() and (common / "refs").is_dir()
-    except (OSError, ValueError):
-        return False
+def _explained(errors: str, root: Path) -> str:
+    if "dubious ownership" in errors:
+        return f"the repository belongs to another user; trust it with: git config --global --add safe.directory {root}"
+    first = errors.strip().splitlines()
+    return first[0] if first else "gave no answer in time"
 
 
-def _is_bare(folder: Path) -> bool:
-    try:
-        return (
-            re.search(r"^\s*bare\s*=\s*true", (folder / "config").read_text(errors="replace"), re.M | re.I) is not None
-        )
-    except OSError:
-        return False
+def _head(runner: _Runner) -> str:
+    branch = (runner.run("symbolic-ref", "--quiet", "--short", "HEAD") or "").strip()
+    commit = (runner.run("rev-parse", "--quiet", "--verify", "--short", "HEAD") or "").strip()
+    if not branch:
+        return f"detached at {commit}"
+    return f"on branch {branch}" if commit else f"on branch {branch}, no commits yet"
+
+
+def _changed(status: str) -> list[str]:
+    """The paths of ``git status -z``: a rename's second name is the old one and is left out."""
+    paths = []
+    entries = iter(status.split("\0"))
+    for entry in entries:
+        if len(entry) > 3:
+            paths.append(entry[3:])
+            if entry[0] in "RC":
+                next(entries, None)
+    return paths
