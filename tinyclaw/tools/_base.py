@@ -159,7 +159,7 @@ def _schema(function: Callable[..., Any]) -> Json:
 
 
 def _hint_names() -> dict[str, Any]:
-    return {name: Any for name in ("Ledger", "Outputs", "Workspace", "Jobs")}
+    return dict.fromkeys(("Ledger", "Outputs", "Workspace", "Jobs"), Any)
 
 
 def _property(hint: Any) -> Json:

@@ -1,0 +1,112 @@
+"""Compiles on real files."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from tinyclaw.context.compiler import Inputs, Target, WorkingSet, compile_request
+from tinyclaw.context.source import Limits, load_sources, watched_patterns
+from tinyclaw.prompts import prompt_loader
+from tinyclaw.state.live import LiveFiles
+from tinyclaw.state.redaction import Masker
+from tinyclaw.state.snapshot import SnapshotReader
+from tinyclaw.state.transcript.content import user_text
+from tinyclaw.state.transcript.fold import Conversation
+from tinyclaw.state.transcript.grammar import Block
+from tinyclaw.state.transcript.prefixes import Prefix
+from tinyclaw.state.workspace import Workspace
+from tinyclaw.types import ToolSpec
+
+TARGET = Target("claude-sonnet-5-5", 200_000, 8_000, 3.5, {})
+TOOLS = (ToolSpec("read", "Read a file.", {"type": "object", "properties": {}, "required": []}),)
+FACTS = {"Workspace": "project (paths are relative to its root)", "Platform": "Linux", "Date": "2026-11-30"}
+
+
+@dataclass
+class Bench:
+    """A workspace and a conversation in it; ``compile`` makes the next request and takes its blocks in."""
+
+    root: Path
+    user: Path
+    cwd: Path
+    conversation: Conversation = field(default_factory=Conversation)
+    prefix: Prefix | None = None
+    inputs: dict = field(default_factory=dict)
+    requests: int = 0
+
+    def __post_init__(self) -> None:
+        self.sources = load_sources()
+        workspace = Workspace(self.root, self.cwd, self.user)
+        self.reader = SnapshotReader(
+            workspace,
+            LiveFiles(time.time, lambda seconds: None),
+            Masker({}).mask,
+            watched_patterns(self.sources),
+            time.time,
+        )
+
+    def write(self, path: str, text: str | bytes) -> None:
+        """Save a file as it was a while ago, so that nobody waits for it to stand still."""
+        place = self.user / path.removeprefix("~/") if path.startswith("~/") else self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text if isinstance(text, bytes) else text.encode())
+        self.age(place)
+
+    def age(self, place: Path) -> None:
+        past = time.time() - 10 + self.requests
+        os.utime(place, (past, past))
+
+    def say(self, text: str, **facts) -> None:
+        number = self.conversation.last + (not self.conversation.awaits_reply)
+        self.conversation.append(user_text(text, number, "now"))
+
+    def reply(self, text: str = "ok") -> None:
+        attrs = {"m": self.conversation.last + 1, "role": "assistant"}
+        self.conversation.append(Block("text", attrs, text))
+
+    def peek(self, **changes) -> WorkingSet:
+        inputs = Inputs(
+            snapshot=self.reader.take(self.inputs.get("facts", FACTS)),
+            conversation=self.conversation,
+            prefix=self.prefix,
+            sources=self.sources,
+            tools=TOOLS,
+            prompts=prompt_loader(self.user),
+            target=TARGET,
+            limits=Limits(),
+            mode="default",
+            now="2026-11-30T12:00:00Z",
+        )
+        return compile_request(replace(inputs, **changes))
+
+    def compile(self, **changes) -> WorkingSet:
+        working = self.peek(**changes)
+        self.requests += 1
+        self.prefix = working.prefix
+        record = {"n": self.requests, "manifest": {"at": "2026-11-30T12:00:00Z", **working.manifest.to_json()}}
+        for block in (*working.blocks, Block("request", record)):
+            self.conversation.append(block)
+        return working
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    root = tmp_path / "project"
+    (root / "sub/deep").mkdir(parents=True)
+    (tmp_path / "user").mkdir()
+    made = Bench(root, tmp_path / "user", root)
+    made.say("hello")
+    return made
+
+
+@pytest.fixture
+def deep(bench: Bench) -> Bench:
+    """The same workspace, entered two folders below its root."""
+    made = Bench(bench.root, bench.user, bench.root / "sub/deep")
+    made.say("hello")
+    return made
