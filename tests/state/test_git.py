@@ -111,6 +111,27 @@ def test_the_root_is_what_git_calls_the_top_level(repository: Path, tmp_path: Pa
     assert facts(Workspace.find(start, tmp_path).root).head.startswith("on branch")
 
 
+def test_programs_that_the_repository_names_are_not_run(repository: Path, tmp_path: Path):
+    commit(repository)
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(0o755)
+    git(repository, "config", "core.fsmonitor", str(program))
+    assert facts(repository).head == "on branch main"
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("content", [None, "gitdir: nowhere", "nonsense"])
+def test_what_git_would_not_take_for_a_repository_is_no_root(tmp_path: Path, content):
+    folder = tmp_path / "folder"
+    (folder / "sub").mkdir(parents=True)
+    if content is None:
+        (folder / ".git").mkdir()
+    else:
+        (folder / ".git").write_text(content)
+    assert Workspace.find(folder / "sub", tmp_path).root == (folder / "sub").resolve()
+
+
 def test_without_a_git_program_there_are_no_facts(repository: Path, tmp_path: Path):
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -88,6 +88,19 @@ def test_a_wrong_value_is_said_with_its_line_and_leaves_the_one_below(load, writ
     assert "did you mean permission_mode?" in str(problems[2])
 
 
+def test_a_permission_mode_that_means_nothing_fails_closed(load, write):
+    write("user", "permission_mode: auto")
+    write("workspace", "permission_mode: readonly")
+    settings, (problem,) = load()
+    assert settings.permission_mode == "read-only" and "read-only holds until it is mended" in str(problem)
+
+
+@pytest.mark.parametrize("name", ["max_tries", "request_timeout_seconds"])
+def test_a_limit_that_cannot_be_nothing_is_refused(load, name):
+    with pytest.raises(UsageError, match="at least 1"):
+        load(flags={name: "0"})
+
+
 def test_a_wrong_flag_or_variable_is_a_usage_error(load):
     with pytest.raises(UsageError, match="--permission-mode: permission_mode is one of read-only, ask"):
         load(flags={"permission_mode": "yolo"})

@@ -15,7 +15,18 @@ MAX_PATHS = 20
 MAX_COMMITS = 5
 _SECONDS = 2.0
 _QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-_HOOK_VARIABLES = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_PREFIX")
+_HARMLESS = ("-c", "core.fsmonitor=false", "-c", "log.showSignature=false")
+"""A repository's own settings may name programs that git would run."""
+_HOOK_VARIABLES = (
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_WORK_TREE",
+)
 """What a hook or an alias that starts us leaks; it would name another repository."""
 
 
@@ -48,7 +59,10 @@ def facts(root: Path) -> GitFacts | None:
     if runner.run("rev-parse", "--is-inside-work-tree") is None:
         return GitFacts("", (), 0, (), runner.problem) if runner.problem else None
     ours = [f":(exclude){folder}" for folder in (TRANSCRIPTS, OUTPUTS)]
-    changed = _changed(runner.run("status", "--porcelain=v1", "-z", "--untracked-files=normal", "--", ".", *ours) or "")
+    status = runner.run("status", "--porcelain=v1", "-z", "--untracked-files=normal", "--", ".", *ours)
+    if status is None:
+        return GitFacts("", (), 0, (), f"its status is unknown: {runner.problem}")
+    changed = _changed(status)
     commits = (runner.run("log", f"-{MAX_COMMITS}", "--format=%h %s") or "").splitlines()
     return GitFacts(_head(runner), tuple(changed[:MAX_PATHS]), len(changed), tuple(commits))
 
@@ -67,7 +81,7 @@ class _Runner:
         except ImportError:  # GitPython refuses to load where there is no git program
             return None
         without = [word for name in _HOOK_VARIABLES for word in ("-u", name)]
-        command = ["env", *without, "git", *arguments]
+        command = ["env", *without, "git", *_HARMLESS, *arguments]
         try:
             status, output, errors = git.Git(str(self._root)).execute(
                 command,

@@ -23,6 +23,7 @@ FILE = "SETTINGS.md"
 LOCAL_FILE = "SETTINGS.local.md"
 ENVIRONMENT_PREFIX = "TINYCLAW_"
 _MAX_BYTES = 256 * 1024
+_AT_LEAST_ONE = ("max_tries", "request_timeout_seconds")
 _LOOSENESS = {mode: index for index, mode in enumerate(get_args(PermissionMode))}
 
 
@@ -139,6 +140,9 @@ def _with(settings: Settings, value: _Value, diagnostics: list[Diagnostic]) -> S
     except ValueError as error:
         if not value.place[0]:
             raise UsageError(f"{value.origin}: {error}") from None
+        if value.name == "permission_mode" and value.from_workspace:  # what restricts fails closed
+            diagnostics.append(Diagnostic(*value.place, str(error), "read-only holds until it is mended"))
+            return dataclasses.replace(settings, permission_mode="read-only", origins=_origins(settings, value))
         diagnostics.append(Diagnostic(*value.place, str(error), f"{value.name} stays {getattr(settings, value.name)}"))
         return settings
     if value.from_workspace and _loosens(value.name, typed, getattr(settings, value.name)):
@@ -146,8 +150,12 @@ def _with(settings: Settings, value: _Value, diagnostics: list[Diagnostic]) -> S
         mend = f"set it in the user-level {FILE} or with --{value.name.replace('_', '-')}"
         diagnostics.append(Diagnostic(*value.place, message, mend))
         return settings
-    changed: dict[str, Any] = {value.name: typed, "origins": {**settings.origins, value.name: value.origin}}
+    changed: dict[str, Any] = {value.name: typed, "origins": _origins(settings, value)}
     return dataclasses.replace(settings, **changed)
+
+
+def _origins(settings: Settings, value: _Value) -> dict[str, str]:
+    return {**settings.origins, value.name: value.origin}
 
 
 def _typed(name: str, text: str) -> str | int:
@@ -157,6 +165,8 @@ def _typed(name: str, text: str) -> str | int:
         plain = text.replace("_", "").replace(",", "").strip()
         if not plain.isdecimal():
             raise ValueError(f"{name} is a whole number, not {text!r}")
+        if int(plain) == 0 and name in _AT_LEAST_ONE:
+            raise ValueError(f"{name} is at least 1")
         return int(plain)
     allowed = get_args(hint)
     if allowed and text.strip().lower() not in allowed:

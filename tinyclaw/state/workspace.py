@@ -68,6 +68,18 @@ class Workspace:
 def git_root(start: Path) -> Path | None:
     """The nearest folder at or above ``start`` with a ``.git`` (a folder, or a worktree's or submodule's file)."""
     for folder in (start, *start.parents):
-        if (folder / ".git").exists():
+        if _is_repository(folder / ".git"):
             return folder
     return None
+
+
+def _is_repository(place: Path) -> bool:
+    """Whether git would take ``place`` for a repository: a folder with a HEAD, or a file that leads to one."""
+    if place.is_dir():
+        return (place / "HEAD").exists() or (place / "HEAD").is_symlink()
+    try:
+        target = place.read_text(encoding="utf-8", errors="replace") if place.is_file() else ""
+    except OSError:
+        return False
+    leads_to = place.parent / target.removeprefix("gitdir:").strip()
+    return target.startswith("gitdir:") and (leads_to / "HEAD").exists()
