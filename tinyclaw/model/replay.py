@@ -141,7 +141,8 @@ def _source_of(block: Json) -> str:
 
 
 def _flat(block: Json) -> str:
-    return str(block.get("text") or block.get("content") or block.get("input") or block)
+    text = str(block.get("text") or block.get("content") or block.get("input") or block)
+    return text.partition("\n")[2] if text.startswith("<state path=") else text
 
 
 def _texts(old: str, new: str) -> str:

@@ -1,0 +1,25 @@
+"""List the headings of a Markdown file."""
+
+import argparse
+import sys
+
+
+def headings(text: str) -> list[str]:
+    """The headings of a Markdown text, without their marks."""
+    return [line.lstrip("#").strip() for line in text.split("\n") if line.startswith("#")]
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="notes")
+    commands = parser.add_subparsers(dest="command", required=True)
+    listing = commands.add_parser("list")
+    listing.add_argument("file")
+    options = parser.parse_args(arguments)
+    with open(options.file, encoding="utf-8") as file:
+        found = headings(file.read())
+    print("\n".join(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
