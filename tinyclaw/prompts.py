@@ -7,24 +7,40 @@ from functools import cache
 from pathlib import Path
 
 from tinyclaw.errors import StateError
-from tinyclaw.templates import template_path, template_text
+from tinyclaw.templates import template_path
 
 
 def prompt_loader(user_dir: Path) -> Callable[[str], str]:
     """``load(name)`` gives the text of ``prompts/<name>.md``: the one in ``user_dir``, otherwise the shipped one.
 
-    Raises (the loader): StateError when neither can be read.
+    Raises (the loader): StateError when neither can be read, or the one that counts is no text or empty.
     """
 
     @cache
     def load(name: str) -> str:
-        own = user_dir / "prompts" / f"{name}.md"
-        try:
-            return own.read_text(encoding="utf-8-sig") if own.is_file() else template_text(f"prompts/{name}.md")
-        except (OSError, UnicodeDecodeError) as error:
-            place = own if own.is_file() else template_path(f"prompts/{name}.md")
-            raise StateError(
-                f"{place}: the prompt cannot be read ({error}); mend it or install tinyclaw again"
-            ) from error
+        own, shipped = user_dir / "prompts" / f"{name}.md", template_path(f"prompts/{name}.md")
+        text = _text(own, "delete the file to have the shipped prompt")
+        if text is None:
+            text = _text(shipped, "install tinyclaw again")
+        if text is None:
+            raise StateError(f"{shipped}: is missing; install tinyclaw again")
+        return text
 
     return load
+
+
+def _text(path: Path, mend: str) -> str | None:
+    try:
+        data = path.read_bytes() if path.is_file() else None
+    except OSError as error:
+        raise StateError(f"{path}: cannot be read ({error.strerror}); {mend}") from error
+    if data is None:
+        return None
+    try:
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise StateError(f"{path}:{line}: is not UTF-8; save it as UTF-8, or {mend}") from error
+    if not text.strip():
+        raise StateError(f"{path}: is empty; {mend}")
+    return text

@@ -181,7 +181,9 @@ def test_optional_parts_fall_out_by_priority_with_the_reason_in_the_manifest(ben
 
 def test_a_request_that_cannot_fit_names_its_largest_parts(bench: Bench):
     bench.say("x" * 900_000)
-    with pytest.raises(PromptTooLong, match=r"window is 200,000.*conversation \("):
+    with pytest.raises(
+        PromptTooLong, match=r"window is 200,000.*The largest parts: the text that begins 'xxx.*in message 1 \(257,"
+    ):
         bench.peek()
 
 
@@ -243,5 +245,5 @@ def test_no_file_can_close_its_own_statement(bench: Bench, text):
 def test_limits_hold_for_what_is_stated_too(bench: Bench):
     bench.write("PLAN.md", "line\n" * 20_000)
     working = bench.peek(limits=Limits(document_bytes=1000))
-    assert "cut after line 200 of 20000" in working.manifest.entries["plan"].note
+    assert "100,000 bytes in 20,000 lines, and only lines 1-166" in working.manifest.entries["plan"].note
     assert any("PLAN.md" in note for note in working.notes)

@@ -40,7 +40,10 @@ def test_the_nearest_instructions_are_cut_last_and_the_cut_is_said_to_both(deep:
     text = system_text(working)
     assert "NEVER touch vendor/" in text
     assert "[AGENTS.md is 20,000 bytes in 5,000 lines; only lines 1-" in text
-    assert any(note.startswith("AGENTS.md: cut after line") for note in working.notes)
+    assert any(
+        note.startswith("AGENTS.md: cut: it is 20,000 bytes in 5,000 lines, and only lines 1-")
+        for note in working.notes
+    )
 
 
 @pytest.mark.parametrize("text", ["x" * 40_000, "é" * 20_000])
@@ -53,7 +56,7 @@ def test_a_single_long_line_is_cut_between_characters(text):
 
 
 def test_an_open_code_fence_is_closed_before_the_notice():
-    lines = cut("intro\n```py\n" + "x = 1\n" * 100, 100, "AGENTS.md").text.split("\n")
+    lines = cut("intro\n```py\n" + "x = 1\n" * 100, 300, "AGENTS.md").text.split("\n")
     assert lines[-2] == "```" and lines[-1].startswith("[AGENTS.md is")
 
 

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from tinyclaw.context.collection import Collected, collect, fit
 from tinyclaw.context.manifest import Entry, Manifest
 from tinyclaw.context.source import Limits, Piece, Source, SourceContext
 from tinyclaw.context.tokens import Estimator
-from tinyclaw.errors import PromptTooLong, StateError
+from tinyclaw.context.wire import describe
+from tinyclaw.errors import PromptTooLong
 from tinyclaw.state.files import ABSENT
 from tinyclaw.state.snapshot import Snapshot
 from tinyclaw.state.transcript.fold import Conversation, Message, canonical
@@ -85,20 +87,15 @@ def compile_request(inputs: Inputs) -> WorkingSet:
     Raises: StateError when a required source has nothing to say, PromptTooLong when what must be in
         does not fit the window; it names the largest blocks.
     """
-    pieces, omitted = _collect(inputs)
-    estimator = Estimator.calibrated(
-        inputs.target.chars_per_token, inputs.conversation.usage, inputs.conversation.manifest
-    )
-    prefix, reason = inputs.prefix, _new_prefix_reason(inputs)
+    collected = _collected(inputs)
+    prefix, reason = inputs.prefix, _new_prefix_reason(inputs, collected)
     blocks: list[Block] = []
     if reason or prefix is None:
-        prefix, left_out = _make_prefix(inputs, pieces, estimator)
-        omitted |= left_out
-        blocks.append(Block("prefix", {"hash": prefix.hash, "reason": reason or "start", "at": inputs.now}))
-    blocks += _state_events(inputs, prefix, pieces, estimator, pinned_now=bool(blocks))
-    conversation = inputs.conversation.extended(blocks)
-    sent = conversation.messages(inputs.target.model)
-    request, manifest = _assemble(inputs, prefix, sent.messages, pieces, omitted, estimator)
+        prefix = _make_prefix(inputs, collected)
+        blocks.append(Block("prefix", {"hash": prefix.hash, "reason": reason, "at": inputs.now}))
+    blocks += _state_events(inputs, prefix, collected, pinned_now=bool(blocks))
+    sent = inputs.conversation.extended(blocks).messages(inputs.target.model)
+    request, manifest = _assemble(inputs, prefix, sent.messages, collected)
     notes = tuple(f"{entry.file or name}: {entry.note}" for name, entry in manifest.entries.items() if entry.note)
     return WorkingSet(tuple(blocks), prefix, request, manifest, (*notes, *sent.notes), digest(request, sent.messages))
 
@@ -131,39 +128,35 @@ def digest(request: Request, messages: Sequence[Message]) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-# Collecting
-
-
-def _collect(inputs: Inputs) -> tuple[list[tuple[Source, Piece]], dict[str, Entry]]:
-    context = SourceContext(inputs.snapshot, inputs.limits, inputs.mode, inputs.prompts)
-    collected: list[tuple[Source, Piece]] = []
-    omitted: dict[str, Entry] = {}
-    for source in inputs.sources:
-        try:
-            pieces = source.pieces(context)
-        except (StateError, OSError) as error:
-            if source.required:
-                raise StateError(f"the prompt's part {source.name} cannot be made: {error}") from error
-            omitted[source.name] = Entry("out", 0, note=f"left out: {error}")
-            continue
-        if source.required and not pieces:
-            raise StateError(f"the prompt's part {source.name} is empty; restore templates/prompts/{source.name}.md")
-        collected += [(source, piece) for piece in pieces]
-    return collected, omitted
-
-
 # The prefix
 
 
-def _new_prefix_reason(inputs: Inputs) -> str:
-    """Why a new prefix is made now, or "" when the pinned one stands (design: idea 4)."""
-    if inputs.prefix is None:
+def _collected(inputs: Inputs) -> Collected:
+    """What the sources say; half of the window's free part is theirs and the tools', the rest is the conversation's."""
+    context = SourceContext(inputs.snapshot, inputs.limits, inputs.mode, inputs.prompts)
+    estimator = _steady(inputs.target)
+    tools = estimator.tokens(len(canonical([spec.to_wire() for spec in inputs.tools])))
+    room = (inputs.target.window_tokens - inputs.target.max_tokens) // 2 - tools
+    return fit(collect(inputs.sources, context), max(0, room), estimator)
+
+
+def _new_prefix_reason(inputs: Inputs, collected: Collected) -> str:
+    """Why a new prefix is made now, or "" when the pinned one stands.
+
+    What came from the user level must not enter the transcript, which people commit, so its change is
+    no event.
+    """
+    prefix = inputs.prefix
+    if prefix is None:
         return "missing" if inputs.conversation.prefix else "start"
-    if inputs.prefix.tools != tuple(spec.to_wire() for spec in inputs.tools):
+    if prefix.tools != tuple(spec.to_wire() for spec in inputs.tools):
         return "tools"
     if _seconds_between(str(inputs.conversation.manifest.get("at", "")), inputs.now) > CACHE_SECONDS:
         return "expired"
-    return ""
+    pinned = {block.path: block.revision for block in prefix.blocks if block.private}
+    private = {piece.path: piece.revision for _, piece in collected.parts if piece.private}
+    known = {path: revision for path, revision in pinned.items() if path not in collected.unknown}
+    return "private" if private != known else ""
 
 
 def _seconds_between(earlier: str, later: str) -> float:
@@ -173,51 +166,43 @@ def _seconds_between(earlier: str, later: str) -> float:
         return 0.0
 
 
-def _make_prefix(
-    inputs: Inputs, pieces: list[tuple[Source, Piece]], estimator: Estimator
-) -> tuple[Prefix, dict[str, Entry]]:
-    """The prefix from today's files; optional pieces fall out by priority where it would take over half the room."""
-    room = (inputs.target.window_tokens - inputs.target.max_tokens) // 2
-    chosen = [(source, piece) for source, piece in pieces if source.placement == "prefix"]
-    tools = tuple(spec.to_wire() for spec in inputs.tools)
-    used = estimator.tokens(len(canonical(tools)) + sum(len(piece.text) for _, piece in chosen))
-    omitted: dict[str, Entry] = {}
-    for source, piece in sorted(chosen, key=lambda each: each[0].priority):
-        if used <= room or source.required:
-            continue
-        tokens = estimator.tokens(len(piece.text))
-        note = f"left out: the fixed part would take {used:,} of {room:,} tokens, and this has the lowest priority"
-        omitted[piece.id] = Entry("out", tokens, piece.path, piece.lines, piece.revision, note)
-        chosen.remove((source, piece))
-        used -= tokens
-    blocks = (PrefixBlock(p.id, p.text.strip(), p.path, p.revision, p.private) for _, p in chosen)
-    return Prefix(tools, tuple(blocks)), omitted
+def _make_prefix(inputs: Inputs, collected: Collected) -> Prefix:
+    pieces = [piece for source, piece in collected.parts if source.placement == "prefix"]
+    return Prefix(
+        tuple(spec.to_wire() for spec in inputs.tools),
+        tuple(PrefixBlock(each.id, each.text.strip(), each.path, each.revision, each.private) for each in pieces),
+    )
 
 
 # State events
 
 
-def _state_events(
-    inputs: Inputs, prefix: Prefix, pieces: list[tuple[Source, Piece]], estimator: Estimator, *, pinned_now: bool
-) -> Iterator[Block]:
+def _state_events(inputs: Inputs, prefix: Prefix, collected: Collected, *, pinned_now: bool) -> Iterator[Block]:
     """One event for each live file whose revision is not the one that the conversation stated last."""
     conversation = inputs.conversation
+    estimator = _calibrated(inputs)
     number = conversation.last if conversation.awaits_reply else conversation.last + 1
-    live = {piece.path: piece for _, piece in pieces if piece.path}
-    for path in dict.fromkeys(
-        [*live, *(block.path for block in prefix.blocks if block.path), *conversation.statements]
-    ):
-        piece = live.get(path)
-        revision = piece.revision if piece else ABSENT
+    live = {part.piece.path: part for part in collected.parts if part.piece.path}
+    pinned = (block.path for block in prefix.blocks if block.path)
+    for path in dict.fromkeys([*live, *pinned, *conversation.statements]):
+        part = live.get(path)
         said = _last_statement(conversation, prefix, path, pinned_now=pinned_now)
-        if said is None or said.revision != revision:
-            if piece is None and said is None:
-                continue
-            by: By = "during" if path in inputs.changed_during else "outside"
-            text = piece.text.strip() if piece else None
-            yield state_block(path, revision, by, text, said.text if said else None, number)
-        elif piece and said.order >= 0 and estimator.tokens(conversation.length - said.length) > RESTATE_TOKENS:
-            yield state_block(path, revision, "outside", piece.text.strip(), None, number)
+        if path in collected.unknown:
+            continue
+        if part is None:
+            if said is not None and said.revision != ABSENT:
+                yield state_block(path, ABSENT, _by(inputs, path), None, said.text, number)
+        elif said is None or said.revision != part.piece.revision:
+            # Facts that are no files change by commands of ours alone.
+            by: By = "during" if said is not None and not part.source.watches else _by(inputs, path)
+            text, before = part.piece.text.strip(), said.text if said else None
+            yield state_block(path, part.piece.revision, by, text, before, number)
+        elif said.order >= 0 and estimator.tokens(conversation.length - said.length) > RESTATE_TOKENS:
+            yield state_block(path, said.revision, "outside", part.piece.text.strip(), None, number)
+
+
+def _by(inputs: Inputs, path: str) -> By:
+    return "during" if path in inputs.changed_during else "outside"
 
 
 def _last_statement(conversation: Conversation, prefix: Prefix, path: str, *, pinned_now: bool) -> Statement | None:
@@ -232,26 +217,30 @@ def _last_statement(conversation: Conversation, prefix: Prefix, path: str, *, pi
 
 
 def _assemble(
-    inputs: Inputs,
-    prefix: Prefix,
-    messages: Sequence[Message],
-    pieces: list[tuple[Source, Piece]],
-    omitted: dict[str, Entry],
-    estimator: Estimator,
+    inputs: Inputs, prefix: Prefix, messages: Sequence[Message], collected: Collected
 ) -> tuple[Request, Manifest]:
-    target = inputs.target
+    target, estimator = inputs.target, _calibrated(inputs)
     talk = sum(message.length for message in messages)
     tokens = estimator.tokens(prefix.length + talk)
-    # Entries keep the uncorrected ratio: what did not change must not differ from the last manifest.
-    steady = Estimator(target.chars_per_token)
-    entries = {**_entries(inputs, prefix, pieces, steady), **omitted}
-    entries["conversation"] = Entry("conversation", steady.tokens(talk))
-    manifest = Manifest(entries, tokens, prefix.length + talk, estimator.corrected)
     room = target.window_tokens - tokens
     if room < _LEAST_OUTPUT_TOKENS:
-        raise PromptTooLong(_too_long(tokens, target.window_tokens, entries))
-    max_tokens = min(target.max_tokens, room)
-    return _request(target.model, max_tokens, prefix, messages, target.params), manifest
+        raise PromptTooLong(_too_long(tokens, target.window_tokens, _largest(prefix, messages, estimator)))
+    entries = _entries(inputs, prefix, collected)
+    entries["conversation"] = Entry("conversation", _steady(target).tokens(talk))
+    manifest = Manifest(entries, tokens, prefix.length + talk, estimator.corrected)
+    return _request(target.model, min(target.max_tokens, room), prefix, messages, target.params), manifest
+
+
+def _calibrated(inputs: Inputs) -> Estimator:
+    """Corrected by the last request, if that one had a reply: another one's usage says nothing about its size."""
+    conversation = inputs.conversation
+    usage = conversation.usage if conversation.usage_request == conversation.requests else None
+    return Estimator.calibrated(inputs.target.chars_per_token, usage, conversation.manifest)
+
+
+def _steady(target: Target) -> Estimator:
+    """The uncorrected ratio: what did not change must neither differ from the last manifest nor fall in and out."""
+    return Estimator(target.chars_per_token)
 
 
 def _request(model: str, max_tokens: int, prefix: Prefix, messages: Sequence[Message], params: Json) -> Request:
@@ -287,30 +276,45 @@ def _marked_messages(messages: Sequence[Message]) -> tuple[Json, ...]:
     return tuple(wires)
 
 
-def _entries(
-    inputs: Inputs, prefix: Prefix, pieces: list[tuple[Source, Piece]], estimator: Estimator
-) -> dict[str, Entry]:
-    now = {piece.id: piece for _, piece in pieces}
+def _entries(inputs: Inputs, prefix: Prefix, collected: Collected) -> dict[str, Entry]:
+    """What the prefix holds, what was stated beside it, and what is left out, each with its place in the files."""
+    estimator = _steady(inputs.target)
+    pieces = {piece.id: piece for _, piece in collected.parts}
+    recorded = inputs.conversation.manifest.get("blocks", {})
     entries = {"tools": Entry("tools", estimator.tokens(len(canonical(prefix.tools))))}
     for block in prefix.blocks:
-        piece = now.get(block.id)
-        same = piece is not None and piece.revision == block.revision
-        lines, note = (piece.lines, piece.note) if piece is not None and same else ("", "")
+        lines, note = _pinned_facts(block, pieces.get(block.id), recorded.get(block.id, {}))
         entries[block.id] = Entry("prefix", estimator.tokens(len(block.text)), block.path, lines, block.revision, note)
-    pinned = {(block.path, block.revision) for block in prefix.blocks}
-    for source, piece in pieces:
-        if source.placement == "event" or (piece.path and (piece.path, piece.revision) not in pinned):
-            name = piece.id if source.placement == "event" else f"{piece.id} (changed)"
+    pinned = {(block.id, block.revision) for block in prefix.blocks}
+    for source, piece in collected.parts:
+        if source.placement == "event" or (piece.path and (piece.id, piece.revision) not in pinned):
+            name = piece.id if piece.id not in entries else f"{piece.id} (changed)"
             tokens = estimator.tokens(len(piece.text))
             entries[name] = Entry("event", tokens, piece.path, piece.lines, piece.revision, piece.note)
-    return entries
+    return entries | collected.left_out
 
 
-def _too_long(tokens: int, window: int, entries: dict[str, Entry]) -> str:
-    largest = sorted(entries.items(), key=lambda each: -each[1].tokens)[:3]
-    names = ", ".join(f"{entry.file or name} ({entry.tokens:,})" for name, entry in largest)
+def _pinned_facts(block: PrefixBlock, piece: Piece | None, recorded: Json) -> tuple[str, str]:
+    """Lines and note of a pinned block: of its file as it is, or as it was when the block was made."""
+    if piece is not None and piece.revision == block.revision:
+        return piece.lines, piece.note
+    return (str(recorded.get("lines", "")), "") if recorded.get("rev", "") == block.revision else ("", "")
+
+
+def _largest(prefix: Prefix, messages: Sequence[Message], estimator: Estimator) -> list[str]:
+    """The three largest blocks of a request and their tokens, in words."""
+    sizes = [(len(canonical(prefix.tools)), "the tools")]
+    sizes += [(len(block.text), block.path or f"the prompt's part {block.id}") for block in prefix.blocks]
+    for message in messages:
+        for block in message.wire["content"]:
+            sizes.append((len(canonical(block)), f"{describe(block)} in message {message.number}"))
+    largest = sorted(sizes, key=lambda size: -size[0])[:3]
+    return [f"{name} ({estimator.tokens(length):,})" for length, name in largest]
+
+
+def _too_long(tokens: int, window: int, largest: list[str]) -> str:
     return (
         f"the request would take about {tokens:,} tokens, and the model's window is {window:,}. "
-        f"The largest parts: {names}. Shorten them, take turns out of the conversation by unticking their boxes, "
-        "or start a new session"
+        f"The largest parts: {'; '.join(largest)}. Shorten them, take turns out of the conversation by unticking "
+        "their boxes, or start a new session"
     )

@@ -8,11 +8,12 @@ it reads. Every public module of ``tinyclaw.context.sources`` is one source of t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
 from tinyclaw._discover import import_modules
+from tinyclaw.context.cut import cut_file
 from tinyclaw.errors import TinyclawError
 from tinyclaw.state.snapshot import Snapshot, StateFile
 from tinyclaw.types import Mode
@@ -62,7 +63,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class Source:
-    """A source function and what it declares. ``priority``: the lower one falls out first."""
+    """A source function and what it declares. ``priority``: the lower one falls out first.
+
+    ``watches`` are patterns of ``state.snapshot``; a source without any speaks of facts that only we change.
+    """
 
     function: Callable[[SourceContext], str | Iterable[Piece] | None]
     placement: Placement
@@ -76,14 +80,23 @@ class Source:
         return self.function.__name__
 
     def pieces(self, context: SourceContext) -> tuple[Piece, ...]:
-        """What the source has to say now; empty when nothing."""
+        """What the source has to say now; empty when nothing.
+
+        A text about one watched file becomes that file's piece: bounded, and saying what is wrong with the file.
+        """
         result = self.function(context)
-        if result is None:
+        if result is not None and not isinstance(result, str):
+            return tuple(piece for piece in result if piece.text.strip())
+        watched = list(context.snapshot.files(*self.watches))
+        if len(self.watches) == len(watched) == 1:
+            return self._file_piece(watched[0], result, context.limits.document_bytes)
+        return (Piece(self.name, result),) if result and result.strip() else ()
+
+    def _file_piece(self, file: StateFile, text: str | None, limit_bytes: int) -> tuple[Piece, ...]:
+        if file.problem is None and not (text and text.strip()):
             return ()
-        if isinstance(result, str):
-            watched = list(context.snapshot.files(*self.watches)) if len(self.watches) == 1 else []
-            return (_piece_of(self.name, result, watched[0] if len(watched) == 1 else None),) if result.strip() else ()
-        return tuple(piece for piece in result if piece.text.strip())
+        shown = cut_file(replace(file, text=text or ""), limit_bytes)
+        return (Piece(self.name, shown.text, file.path, file.revision, shown.lines, shown.note, file.private),)
 
 
 def source(
@@ -115,9 +128,3 @@ def load_sources() -> tuple[Source, ...]:
 def watched_patterns(sources: Iterable[Source]) -> tuple[str, ...]:
     """Every pattern that a snapshot must hold for these sources, each once."""
     return tuple(dict.fromkeys(pattern for each in sources for pattern in each.watches))
-
-
-def _piece_of(name: str, text: str, file: StateFile | None) -> Piece:
-    if file is None:
-        return Piece(name, text)
-    return Piece(name, text, file.path, file.revision, private=file.private)

@@ -2,8 +2,9 @@
 
 A pattern names what a source wants to see: ``PLAN.md`` (a file at the root), ``user:AGENTS.md`` (at
 the user level), ``chain:AGENTS.md|CLAUDE.md`` (in each folder from the root to where we work, the
-first name that is there) or ``skills/*/SKILL.md`` (a folder of records). Nothing here is
-proportional to the workspace: only the named files and folders are looked at.
+first name that is there) or ``skills/*/SKILL.md`` (a folder of records, of which no more than
+``MAX_RECORDS`` are read). Nothing here is proportional to the workspace: only the named files and
+folders are looked at, and a file that has not changed costs one stat.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from tinyclaw.errors import StateError
-from tinyclaw.state.files import ABSENT, FileRead
-from tinyclaw.state.live import LiveFiles
+from tinyclaw.state.files import FileRead
+from tinyclaw.state.live import RACY_SECONDS, LiveFiles
 from tinyclaw.state.workspace import Workspace
 from tinyclaw.types import Diagnostic
 
 UNREADABLE = "unreadable"
 MAX_STATE_BYTES = 1 << 20
+MAX_RECORDS = 250
+"""An edit in place shows in no folder's times, so each record costs a stat per compile; a catalog holds no more."""
 USER = "user:"
 CHAIN = "chain:"
 
@@ -40,13 +44,20 @@ class StateFile:
     private: bool = False
     problem: Diagnostic | None = None
 
+    def __hash__(self) -> int:
+        return hash((self.path, self.revision))
+
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The files that each pattern found, in order, and named facts that are no files."""
+    """The files that each pattern found, in order, and named facts that are no files.
+
+    ``unread`` says how many records of a pattern's folder were left unread.
+    """
 
     found: Mapping[str, tuple[StateFile, ...]]
     facts: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, int] = field(default_factory=dict)
 
     def files(self, *patterns: str) -> Iterator[StateFile]:
         """The files of the given patterns, in their order."""
@@ -74,123 +85,113 @@ class SnapshotReader:
         self._live = live
         self._mask = mask
         self._patterns = tuple(patterns)
-        self._decoded: dict[str, StateFile] = {}
-        self._records: dict[str, _Records] = {}
+        self._decoded: dict[tuple[Path, bool], tuple[FileRead, StateFile | None]] = {}
+        self._folders: dict[str, _Folder] = {}
 
     def take(self, facts: Mapping[str, str]) -> Snapshot:
         """Read what changed since the last snapshot; what is proven unchanged costs one stat."""
-        return Snapshot({pattern: tuple(self._find(pattern)) for pattern in self._patterns}, facts)
+        found = {pattern: tuple(self._find(pattern)) for pattern in self._patterns}
+        return Snapshot(found, facts, {pattern: folder.unread for pattern, folder in self._folders.items()})
 
     def wrote(self, path: str, revision: str) -> None:
         """Tell of an own write to a workspace file, so that the next snapshot does not wait for it to stand still."""
         self._live.wrote(self._workspace.root / path, revision)
 
     def _find(self, pattern: str) -> Iterator[StateFile]:
+        private = pattern.startswith(USER)
+        top = self._workspace.user_dir if private else self._workspace.root
         if pattern.startswith(CHAIN):
+            names = pattern.removeprefix(CHAIN).split("|")
             for folder in self._workspace.chain():
-                yield from self._first(folder, pattern.removeprefix(CHAIN).split("|"))
+                yield from islice(self._files([folder / name for name in names], private), 1)
         elif "*" in pattern:
-            for path in self._record_paths(pattern):
-                yield from self._file(path, self._display(path))
-        elif pattern.startswith(USER):
-            name = pattern.removeprefix(USER)
-            yield from self._file(self._workspace.user_dir / name, f"~/{name}", private=True)
+            folder_name, _, name = pattern.removeprefix(USER).partition("*/")
+            records = self._folders.setdefault(pattern, _Folder(top / folder_name, name))
+            yield from self._files(records.paths(self._now()), private)
         else:
-            yield from self._file(self._workspace.root / pattern, pattern)
+            yield from self._files([top / pattern.removeprefix(USER)], private)
 
-    def _first(self, folder: Path, names: list[str]) -> Iterator[StateFile]:
-        for name in names:
-            path = folder / name
-            found = list(self._file(path, self._display(path)))
-            if found:
-                yield from found
-                return
+    def _files(self, paths: Iterable[Path], private: bool) -> Iterator[StateFile]:
+        for path in paths:
+            file = self._file(path, private)
+            if file is not None:
+                yield file
 
-    def _record_paths(self, pattern: str) -> tuple[Path, ...]:
-        if pattern not in self._records:
-            top, _, rest = pattern.partition("*")
-            private = top.startswith(USER)
-            folder = self._workspace.user_dir if private else self._workspace.root
-            self._records[pattern] = _Records(folder / top.removeprefix(USER), rest.lstrip("/"))
-        return self._records[pattern].paths(self._now())
-
-    def _display(self, path: Path) -> str:
-        if path.is_relative_to(self._workspace.root):
-            return self._workspace.relative(path)
-        return f"~/{path.relative_to(self._workspace.user_dir).as_posix()}"
-
-    def _file(self, path: Path, shown: str, *, private: bool = False) -> Iterator[StateFile]:
-        private = private or shown.startswith("~/")
+    def _file(self, path: Path, private: bool) -> StateFile | None:
         try:
             read = self._live.read(path)
-            if read.data is not None and not private and not _inside(path, self._workspace.root):
-                raise StateError(f"{shown} is a link out of the workspace and is not followed")
         except StateError as error:
-            problem = Diagnostic(shown, None, str(error))
-            yield StateFile(shown, "", UNREADABLE, private=private, problem=problem)
-            return
-        if read.revision != ABSENT:
-            yield self._decode(read, shown, private)
+            return self._unusable(path, private, str(error).removeprefix(f"{path}: "))
+        known = self._decoded.get((path, private))
+        if known is None or known[0] is not read:
+            known = self._decoded[path, private] = (read, self._decode(read, private, known[1] if known else None))
+        return known[1]
 
-    def _decode(self, read: FileRead, shown: str, private: bool) -> StateFile:
-        known = self._decoded.get(shown)
-        if known is None or known.revision != read.revision:
-            known = self._decoded[shown] = self._fresh(read, shown, private)
-        return known
-
-    def _fresh(self, read: FileRead, shown: str, private: bool) -> StateFile:
-        data = read.data or b""
-        size = len(data)
-        if size > MAX_STATE_BYTES:
-            problem = Diagnostic(
-                shown, None, f"is {size:,} bytes; at most {MAX_STATE_BYTES:,} are read", "make it shorter"
-            )
-            return StateFile(shown, "", read.revision, size, private, problem)
-        if b"\0" in data:
-            line = data[: data.index(b"\0")].count(b"\n") + 1
-            problem = Diagnostic(shown, line, "holds NUL bytes and is no text", "save it as UTF-8")
-            return StateFile(shown, "", read.revision, size, private, problem)
-        try:
-            text, problem_found = data.decode("utf-8-sig"), None
-        except UnicodeDecodeError as error:
-            text = data.decode("utf-8-sig", "replace")
-            line = data[: error.start].count(b"\n") + 1
-            problem_found = Diagnostic(
-                shown, line, "is not UTF-8; the bytes that are not are shown as \ufffd", "save it as UTF-8"
-            )
+    def _decode(self, read: FileRead, private: bool, known: StateFile | None) -> StateFile | None:
+        """The file that was read; None when it is absent, ``known`` when that is still what it says."""
+        if read.data is None:
+            return None
+        if not private and not Path(os.path.realpath(read.path)).is_relative_to(self._workspace.root):
+            return self._unusable(read.path, private, "is a link out of the workspace and is not followed")
+        if known is not None and known.revision == read.revision:
+            return known
+        shown = self._shown(read.path, private)
+        text, problem = _text_of(read.data, shown)
         text = self._mask(text.replace("\r\n", "\n").replace("\r", "\n"))
-        return StateFile(shown, text, read.revision, size, private, problem_found)
+        return StateFile(shown, text, read.revision, len(read.data), private, problem)
+
+    def _unusable(self, path: Path, private: bool, message: str) -> StateFile:
+        shown = self._shown(path, private)
+        return StateFile(shown, "", UNREADABLE, private=private, problem=Diagnostic(shown, None, message))
+
+    def _shown(self, path: Path, private: bool) -> str:
+        if private:
+            return f"~/{path.relative_to(self._workspace.user_dir).as_posix()}"
+        return self._workspace.relative(path)
 
 
-class _Records:
+def _text_of(data: bytes, path: str) -> tuple[str, Diagnostic | None]:
+    """The text of a file, "" when it is none, and what is wrong with it."""
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        return "", Diagnostic(path, line, "holds NUL bytes and is no text", "save it as UTF-8")
+    try:
+        return data.decode("utf-8-sig"), None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = "is not UTF-8; the bytes that are not are shown as \ufffd"
+        return data.decode("utf-8-sig", "replace"), Diagnostic(path, line, message, "save it as UTF-8")
+
+
+class _Folder:
     """The files ``<folder>/*/<name>``: listed again only when the folder's own times say so."""
 
     def __init__(self, folder: Path, name: str) -> None:
+        self.unread = 0
         self._folder = folder
         self._name = name
         self._listed: tuple[int, int] | None = None
         self._paths: tuple[Path, ...] = ()
 
     def paths(self, now: float) -> tuple[Path, ...]:
+        """The first ``MAX_RECORDS`` of them by name; hidden folders hold none."""
         try:
             status = self._folder.stat()
         except OSError:
+            self._listed, self._paths, self.unread = None, (), 0
             return ()
-        # A folder's time is coarse: one that changed within two seconds of the listing is listed again.
         times = (status.st_ino, status.st_mtime_ns)
         if times != self._listed:
-            self._paths = self._list()
-            self._listed = times if now - status.st_mtime > 2 else None
+            names = self._names()
+            self._paths = tuple(self._folder / each / self._name for each in names[:MAX_RECORDS])
+            self.unread = len(names) - len(self._paths)
+            # A folder's time is coarse: after a change within these seconds it is listed again.
+            self._listed = times if now - status.st_mtime > RACY_SECONDS else None
         return self._paths
 
-    def _list(self) -> tuple[Path, ...]:
+    def _names(self) -> list[str]:
         try:
             with os.scandir(self._folder) as entries:
-                names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
+                return sorted(entry.name for entry in entries if not entry.name.startswith("."))
         except OSError:
-            return ()
-        return tuple(self._folder / name / self._name for name in names)
-
-
-def _inside(path: Path, root: Path) -> bool:
-    return not path.is_symlink() or Path(os.path.realpath(path)).is_relative_to(root)
+            return []

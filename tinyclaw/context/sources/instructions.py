@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tinyclaw.context.cut import cut
+from tinyclaw.context.cut import cut_file
 from tinyclaw.context.source import Piece, SourceContext, source
-from tinyclaw.state.snapshot import StateFile
 
 _PATTERNS = ("user:AGENTS.md", "chain:AGENTS.md|CLAUDE.md")
-_LEAST_BYTES = 200
+_LEAST_BYTES = 400
+"""What every file gets: a line or two, and the notice that the rest was cut."""
 
 
 @source(placement="prefix", priority=80, watches=_PATTERNS, order=20)
@@ -22,18 +22,10 @@ def instructions(context: SourceContext) -> Iterator[Piece]:
     pieces: list[Piece] = []
     left = context.limits.instructions_bytes
     for file in reversed(list(context.snapshot.files(*_PATTERNS))):
-        piece, used = _instruction(file, left)
-        pieces.append(piece)
-        left = max(0, left - used)
+        shown = cut_file(file, max(left, _LEAST_BYTES), setting="instructions_bytes")
+        left -= len(shown.text.encode())
+        text = f"# Instructions from {file.path}\n\n{shown.text}"
+        pieces.append(
+            Piece(f"instructions:{file.path}", text, file.path, file.revision, shown.lines, shown.note, file.private)
+        )
     yield from reversed(pieces)
-
-
-def _instruction(file: StateFile, left: int) -> tuple[Piece, int]:
-    heading = f"# Instructions from {file.path}\n\n"
-    if file.problem is not None and not file.text:
-        text, lines, note = f"(could not be read: {file.problem})", "", str(file.problem)
-    else:
-        shown = cut(file.text, max(left, _LEAST_BYTES), file.path)
-        text, lines, note = shown.text, shown.lines, shown.note
-    piece = Piece(f"instructions:{file.path}", heading + text, file.path, file.revision, lines, note, file.private)
-    return piece, len(text.encode())

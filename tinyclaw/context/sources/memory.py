@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tinyclaw.context.cut import cut_file
 from tinyclaw.context.source import Piece, SourceContext, source
-from tinyclaw.context.sources._document import document
 from tinyclaw.state.workspace import MEMORY_INDEX
 
 _HEADING = f"""# Memory ({MEMORY_INDEX})
@@ -18,5 +18,8 @@ Notes from earlier sessions; they may be old. What you see in the files now hold
 @source(placement="prefix", priority=40, watches=(MEMORY_INDEX,), order=40)
 def memory(context: SourceContext) -> Iterator[Piece]:
     """The index of memory records."""
-    limits = context.limits
-    yield from document(context, MEMORY_INDEX, heading=_HEADING, lines=limits.index_lines, size=limits.index_bytes)
+    file = context.snapshot.file(MEMORY_INDEX)
+    if file is not None:
+        limits = context.limits
+        shown = cut_file(file, limits.index_bytes, limit_lines=limits.index_lines, setting="memory_index_lines")
+        yield Piece("memory", _HEADING + shown.text, file.path, file.revision, shown.lines, shown.note)

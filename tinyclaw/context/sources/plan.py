@@ -12,4 +12,4 @@ from tinyclaw.state.workspace import PLAN
 @source(placement="event", priority=95, watches=(PLAN,), order=50)
 def plan(context: SourceContext) -> Iterator[Piece]:
     """The plan that the person and the model share."""
-    yield from document(context, PLAN)
+    yield from document(context, "plan", PLAN)

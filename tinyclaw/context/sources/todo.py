@@ -12,4 +12,4 @@ from tinyclaw.state.workspace import TODO
 @source(placement="event", priority=94, watches=(TODO,), order=51)
 def todo(context: SourceContext) -> Iterator[Piece]:
     """The task list that the person and the model share."""
-    yield from document(context, TODO)
+    yield from document(context, "todo", TODO)
