@@ -6,16 +6,18 @@ that differs from the recorded one ends the replay, and the error names the part
 
 from __future__ import annotations
 
-import json
+import base64
+import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tinyclaw.context.compiler import rebuild_request
+from tinyclaw.context.wire import describe
 from tinyclaw.errors import ReplayError, StateError
+from tinyclaw.state.files import read
 from tinyclaw.state.transcript.content import call_of, raw_of, text_of, thinking_of
-from tinyclaw.state.transcript.fold import conversation_of
+from tinyclaw.state.transcript.fold import Conversation
 from tinyclaw.state.transcript.grammar import Block, parse
 from tinyclaw.state.transcript.prefixes import PrefixStore
 from tinyclaw.types import Content, Interrupt, Json, ModelEvent, Reply, Request, Text, TextDelta, Usage
@@ -24,41 +26,41 @@ _SHOWN_CHARS = 60
 
 
 @dataclass(frozen=True)
-class _Turn:
-    """One recorded exchange: the blocks before it, its request record, its content and its reply record."""
+class _Exchange:
+    """One recorded exchange: the place of its request's record, the content of the reply, and the reply's record."""
 
-    before: tuple[Block, ...]
-    request: Block
+    at: int
     content: tuple[Content, ...]
     reply: Block
 
 
-@dataclass
 class ReplayModel:
-    """Plays the replies of the transcript ``path``. ``user_folder`` holds private parts of its prefixes."""
+    """Plays the replies of the transcript ``path``. ``user_folder`` holds private parts of its prefixes.
 
-    path: Path
-    user_folder: Path
-    strict: bool = False
-    recorded_date: str = ""
-    _turns: list[_Turn] = field(default_factory=list)
-    _next: int = 0
+    Raises: StateError when the transcript cannot be read or holds no reply.
+    """
 
-    def __post_init__(self) -> None:
-        try:
-            data = self.path.read_bytes()
-        except OSError as error:
-            raise StateError(f"{self.path}: the transcript to replay cannot be read ({error.strerror})") from error
-        parsed = parse(data, self.path.name)
+    def __init__(self, path: Path, user_folder: Path, strict: bool = False) -> None:
+        data = read(path).data
+        if data is None:
+            raise StateError(f"{path}: there is no such transcript; name the file of a recorded session")
+        parsed = parse(data, path.name)
+        self.path = path
+        self.strict = strict
         self.recorded_date = parsed.header.get("created", "")[:10]
-        self._turns = list(_turns(parsed.blocks))
-        if not self._turns:
-            raise StateError(f"{self.path}: holds no reply of a model; replay needs a recorded session")
+        self._blocks = parsed.blocks
+        self._exchanges = list(_exchanges(parsed.blocks))
+        self._played = 0
+        self._prefixes = PrefixStore(path.parent, user_folder)
+        self._conversation = Conversation(load_image=self._load_image)
+        self._folded = 0
+        if not self._exchanges:
+            raise StateError(f"{path}: holds no reply of a model; replay needs a recorded session")
 
     @property
     def name(self) -> str:
         """The recorded model's id, so that a replayed request can equal the recorded one."""
-        return str(self._turns[0].request.attrs.get("model", "replay"))
+        return str(self._blocks[self._exchanges[0].at].attrs.get("model", "replay"))
 
     def stream(self, request: Request, interrupt: Interrupt) -> Iterator[ModelEvent]:
         """The next recorded reply; see ``Model.stream``.
@@ -66,29 +68,42 @@ class ReplayModel:
         Raises: ReplayError when the recording is at its end, or with ``strict`` when the request differs.
         """
         interrupt.check()
-        if self._next >= len(self._turns):
-            raise ReplayError(f"{self.path.name} holds {len(self._turns)} replies, and one more was asked for")
-        turn = self._turns[self._next]
+        if self._played >= len(self._exchanges):
+            raise ReplayError(
+                f"{self.path.name} holds {len(self._exchanges)} replies, and one more was asked for; "
+                "go on with a real model, or give the replay the recorded prompts in their order"
+            )
+        exchange = self._exchanges[self._played]
         if self.strict:
-            self._compare(turn, request)
-        self._next += 1
-        for block in turn.content:
+            self._compare(exchange, request)
+        self._played += 1
+        for block in exchange.content:
             if isinstance(block, Text):
                 yield TextDelta(block.text)
-        yield _reply(turn, request.model)
+        yield _reply(exchange, request.model)
 
-    def _compare(self, turn: _Turn, request: Request) -> None:
-        number = self._next + 1
-        conversation = conversation_of(turn.before)
-        prefix = PrefixStore(self.path.parent, self.user_folder).load(conversation.prefix)
+    def _compare(self, exchange: _Exchange, request: Request) -> None:
+        for block in self._blocks[self._folded : exchange.at]:
+            self._conversation.append(block)
+        self._folded = exchange.at
+        number, name = self._played + 1, self._conversation.prefix
+        prefix = self._prefixes.load(name)
         if prefix is None:
             raise ReplayError(
-                f"request {number} cannot be compared: its prefix {conversation.prefix} is not beside the transcript"
+                f"request {number} cannot be compared: {self._prefixes.folder / name}.md is not there or was edited"
             )
-        recorded = rebuild_request(conversation, prefix, turn.request)
+        recorded = rebuild_request(self._conversation, prefix, self._blocks[exchange.at])
         difference = first_difference(recorded, request, [block.id for block in prefix.blocks])
         if difference:
             raise ReplayError(f"request {number} differs from the recorded one: {difference}")
+
+    def _load_image(self, path: str, sha256: str) -> str | None:
+        """A picture of the recorded session, which lies in the workspace around the transcript's folder."""
+        try:
+            data = read(self.path.parent.parent / path).data
+        except StateError:
+            return None
+        return base64.b64encode(data).decode() if data and hashlib.sha256(data).hexdigest() == sha256 else None
 
 
 def first_difference(recorded: Request, request: Request, system_names: Sequence[str]) -> str:
@@ -101,11 +116,8 @@ def first_difference(recorded: Request, request: Request, system_names: Sequence
             return f"{name} was {getattr(recorded, name)!r} and is {getattr(request, name)!r}"
     if recorded.tools != request.tools:
         return f"the tools: {_changed_tools(recorded.tools, request.tools)}"
-    for index, (old, new) in enumerate(zip(recorded.system, request.system, strict=False)):
-        if old["text"] != new["text"]:
-            return f"the source {system_names[index]}: {_texts(old['text'], new['text'])}"
-    if len(recorded.system) != len(request.system):
-        return f"the prefix has {len(request.system)} blocks and had {len(recorded.system)}"
+    if found := _system_difference(recorded.system, request.system, system_names):
+        return found
     for index, (old, new) in enumerate(zip(recorded.messages, request.messages, strict=False)):
         if found := _message_difference(old, new):
             return f"message {index + 1}, {found}"
@@ -114,30 +126,36 @@ def first_difference(recorded: Request, request: Request, system_names: Sequence
     return ""
 
 
+def _system_difference(recorded: Sequence[Json], now: Sequence[Json], names: Sequence[str]) -> str:
+    for old, new, name in zip(recorded, now, names, strict=False):
+        if old["text"] != new["text"]:
+            return f"the source {name}: {_texts(old['text'], new['text'])}"
+    if len(now) < len(recorded):
+        return f"the source {names[len(now)]} has nothing to say now"
+    return f"{describe(now[len(recorded)])} is a new part of the prompt" if len(now) > len(recorded) else ""
+
+
 def _message_difference(old: Json, new: Json) -> str:
-    for before, after in zip(old["content"], new["content"], strict=False):
-        before, after = _unmarked(before), _unmarked(after)
-        if before != after:
-            return f"{_source_of(before)}: {_texts(_flat(before), _flat(after))}"
-    if len(old["content"]) != len(new["content"]):
-        more = max(old["content"], new["content"], key=len)[min(len(old["content"]), len(new["content"]))]
-        return f"{_source_of(more)} is only in one of them"
-    return "" if old["role"] == new["role"] else f"its role was {old['role']} and is {new['role']}"
+    if old["role"] != new["role"]:
+        return f"its role was {old['role']} and is {new['role']}"
+    before, after = ([_unmarked(block) for block in message["content"]] for message in (old, new))
+    for one, other in zip(before, after, strict=False):
+        if one != other:
+            return _block_difference(one, other)
+    if len(before) > len(after):
+        return f"{describe(before[len(after)])} is not there now"
+    return f"{describe(after[len(before)])} is new" if len(after) > len(before) else ""
+
+
+def _block_difference(old: Json, new: Json) -> str:
+    was, now = describe(old), describe(new)
+    if was.partition(" that begins ")[0] != now.partition(" that begins ")[0]:
+        return f"{was} stood there, and now {now}"
+    return f"{was}: {_texts(_flat(old), _flat(new)) or 'the text is the same, and another field differs'}"
 
 
 def _unmarked(block: Json) -> Json:
     return {key: value for key, value in block.items() if key != "cache_control"}
-
-
-def _source_of(block: Json) -> str:
-    if block["type"] == "tool_result":
-        return f"the result of {block['tool_use_id']}"
-    if block["type"] == "tool_use":
-        return f"the call {block['name']}"
-    text = block.get("text", "")
-    if text.startswith("<state path="):
-        return f"the state of {json.loads(text.partition('=')[2].partition(' ')[0])}"
-    return f"the {block['type']} that begins {text[:_SHOWN_CHARS]!r}"
 
 
 def _flat(block: Json) -> str:
@@ -146,13 +164,14 @@ def _flat(block: Json) -> str:
 
 
 def _texts(old: str, new: str) -> str:
-    """The first place where two texts part."""
+    """The first place where two texts part; "" when they are equal."""
+    if old == new:
+        return ""
     place = next((index for index, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     line = old.count("\n", 0, place) + 1
     start = max(0, place - 20)
-    return (
-        f"at line {line} it said {old[start : start + _SHOWN_CHARS]!r} and says {new[start : start + _SHOWN_CHARS]!r}"
-    )
+    before, after = (text[start : start + _SHOWN_CHARS] for text in (old, new))
+    return f"at line {line} it said {before!r} and says {after!r}"
 
 
 def _changed_tools(old: Sequence[Json], new: Sequence[Json]) -> str:
@@ -161,14 +180,14 @@ def _changed_tools(old: Sequence[Json], new: Sequence[Json]) -> str:
     return ", ".join(names) or "their order"
 
 
-def _turns(blocks: Sequence[Block]) -> Iterator[_Turn]:
-    request: tuple[int, Block] | None = None
+def _exchanges(blocks: Sequence[Block]) -> Iterator[_Exchange]:
+    request: int | None = None
     content: list[Content] = []
     for index, block in enumerate(blocks):
         if block.kind == "request":
-            request, content = (index, block), []
+            request, content = index, []
         elif block.kind == "reply" and request is not None:
-            yield _Turn(tuple(blocks[: request[0]]), request[1], tuple(content), block)
+            yield _Exchange(request, tuple(content), block)
             request = None
         elif request is not None and (found := _content(block)) is not None:
             content.append(found)
@@ -184,7 +203,8 @@ def _content(block: Block) -> Content | None:
     return raw_of(block) if block.kind == "raw" else None
 
 
-def _reply(turn: _Turn, model: str) -> Reply:
-    facts: dict[str, Any] = turn.reply.attrs
-    usage = Usage(*(facts.get(key, 0) for key in ("in", "out", "cache_read", "cache_write")))
-    return Reply(turn.content, str(facts.get("stop", "end_turn")), usage, model)
+def _reply(exchange: _Exchange, model: str) -> Reply:
+    facts = exchange.reply.attrs
+    tokens = (facts.get(key) for key in ("in", "out", "cache_read", "cache_write"))
+    usage = Usage(*(count if isinstance(count, int) else 0 for count in tokens))
+    return Reply(exchange.content, str(facts.get("stop", "end_turn")), usage, model)

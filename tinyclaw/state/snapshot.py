@@ -23,7 +23,7 @@ from tinyclaw.types import Diagnostic
 
 UNREADABLE = "unreadable"
 MAX_STATE_BYTES = 1 << 20
-MAX_RECORDS = 250
+MAX_RECORDS = 200
 """An edit in place shows in no folder's times, so each record costs a stat per compile; a catalog holds no more."""
 USER = "user:"
 CHAIN = "chain:"
@@ -85,7 +85,7 @@ class SnapshotReader:
         self._live = live
         self._mask = mask
         self._patterns = tuple(patterns)
-        self._decoded: dict[tuple[Path, bool], tuple[FileRead, StateFile | None]] = {}
+        self._decoded: dict[bool, dict[Path, tuple[FileRead, StateFile | None]]] = {False: {}, True: {}}
         self._folders: dict[str, _Folder] = {}
 
     def take(self, facts: Mapping[str, str]) -> Snapshot:
@@ -112,20 +112,18 @@ class SnapshotReader:
             yield from self._files([top / pattern.removeprefix(USER)], private)
 
     def _files(self, paths: Iterable[Path], private: bool) -> Iterator[StateFile]:
+        decoded = self._decoded[private]
         for path in paths:
-            file = self._file(path, private)
-            if file is not None:
-                yield file
-
-    def _file(self, path: Path, private: bool) -> StateFile | None:
-        try:
-            read = self._live.read(path)
-        except StateError as error:
-            return self._unusable(path, private, str(error).removeprefix(f"{path}: "))
-        known = self._decoded.get((path, private))
-        if known is None or known[0] is not read:
-            known = self._decoded[path, private] = (read, self._decode(read, private, known[1] if known else None))
-        return known[1]
+            try:
+                read = self._live.read(path)
+            except StateError as error:
+                yield self._unusable(path, private, str(error).removeprefix(f"{path}: "))
+                continue
+            known = decoded.get(path)
+            if known is None or known[0] is not read:
+                known = decoded[path] = (read, self._decode(read, private, known[1] if known else None))
+            if known[1] is not None:
+                yield known[1]
 
     def _decode(self, read: FileRead, private: bool, known: StateFile | None) -> StateFile | None:
         """The file that was read; None when it is absent, ``known`` when that is still what it says."""
