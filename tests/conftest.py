@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -12,14 +13,21 @@ import pytest
 from tests.messages_api import MessagesApi
 
 PERSONAL = ("ANTHROPIC_", "TINYCLAW_", "XDG_", "GIT_", "OTEL_")
+SIZE = {"COLUMNS", "LINES"}
 SINGLE = {"ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "NO_COLOR", "FORCE_COLOR", "EDITOR", "VISUAL", "PAGER"}
+
+
+def pytest_configure() -> None:
+    """A runner in the background is started with Ctrl-C ignored, and what it starts would inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """No variable that steers us, a home that is empty, and git with an identity but without anybody's settings."""
     for name in os.environ:
-        if name.startswith(PERSONAL) or name.upper() in SINGLE:
+        if name.startswith(PERSONAL) or name.upper() in SINGLE | SIZE:
             monkeypatch.delenv(name)
     home = tmp_path_factory.mktemp("home")
     git_config = home / ".gitconfig"

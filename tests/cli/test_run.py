@@ -137,7 +137,7 @@ def test_a_recording_that_runs_dry_fails_in_one_line(workspace, tmp_path):
     (workspace / "a.txt").write_text("x\n")
     done = tinyclaw("run", "-m", record(tmp_path / "r.md", [("read", {"path": "a.txt"})]), "go", cwd=workspace)
     assert done.returncode == 1
-    assert "one more was asked for" in done.stderr.splitlines()[-1]
+    assert "one more was asked for" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_resuming_with_nothing_to_do_is_a_usage_error(workspace, hello):

@@ -1,0 +1,87 @@
+"""Starts the command line hundreds of times without paying for its imports each time.
+
+Run as a process: it imports everything once, then forks a child for each line of JSON on standard
+input, ``{"arguments": [...], "folder": "...", "environment": {...}, "output": "file"}``, and answers
+with the child's process id. ``{"wait": pid}`` answers with its exit status, negative for a signal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).parents[2]
+
+
+class Launcher:
+    """The other end: a context manager in the test's process."""
+
+    def __enter__(self) -> Launcher:
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+        command = [sys.executable, "-m", "tests.campaigns.launcher"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=PROJECT, text=True
+        )
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+    def start(self, arguments: list[str], folder: Path, environment: Mapping[str, str], output: Path) -> int:
+        """Start the command line in a process of its own; its process id."""
+        order = {"arguments": arguments, "folder": str(folder), "environment": dict(environment), "output": str(output)}
+        return self._ask(order)
+
+    def wait(self, process: int) -> int:
+        """The exit status; minus the number of the signal that ended it."""
+        return self._ask({"wait": process})
+
+    def _ask(self, order: Mapping[str, Any]) -> int:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+
+def serve() -> None:
+    import anthropic  # noqa: F401
+
+    import tinyclaw.agent.start
+    import tinyclaw.cli._once
+    import tinyclaw.model.anthropic  # noqa: F401
+    from tinyclaw.cli.main import main
+
+    for line in sys.stdin:
+        order = json.loads(line)
+        if "wait" in order:
+            print(os.waitstatus_to_exitcode(os.waitpid(order["wait"], 0)[1]), flush=True)
+            continue
+        process = os.fork()
+        if process == 0:
+            _become(order)
+            main()
+            os._exit(0)
+        print(process, flush=True)
+
+
+def _become(order: Mapping[str, Any]) -> None:
+    os.setsid()
+    output = os.open(order["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    os.chdir(order["folder"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    sys.argv[1:] = order["arguments"]
+
+
+if __name__ == "__main__":
+    serve()
