@@ -24,7 +24,7 @@ _DRAIN_SECONDS = 0.05
 
 
 class AnthropicModel:
-    """A model behind an ``Endpoint``. Has no state of its own; threads may share one.
+    """A model behind an ``Endpoint``. Threads may share one.
 
     ``name`` is what requests are made for; a request may name another model of the same server.
     """
@@ -33,10 +33,11 @@ class AnthropicModel:
         self.name = name
         self._endpoint = endpoint
         self._retry = retry or RetryPolicy()
+        self._encoder = _Encoder()
 
     def stream(self, request: Request, interrupt: Interrupt) -> Iterator[ModelEvent]:
         """See ``Model.stream``. ``request`` goes out as it is, with ``stream`` set."""
-        body = _encode(request)
+        body = self._encoder.body(request)
         taken = tuple(_call_ids(request))
         return retrying(lambda: self._attempt(request.model, body, taken, interrupt), self._retry, interrupt)
 
@@ -121,12 +122,29 @@ class _Call:
                 connection.abort()
 
 
-def _encode(request: Request) -> bytes:
-    """The body. Halves of surrogate pairs, which no UTF-8 text has, become question marks."""
+class _Encoder:
+    """Makes bodies. A session sends the same messages again and again, so each is encoded once and kept.
+
+    Messages are known by identity: what makes requests never changes one that it has handed out.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Json, bytes]] = {}
+
+    def body(self, request: Request) -> bytes:
+        """Raises: ModelError when the request holds what JSON cannot."""
+        wire = request.to_wire()
+        messages = wire.pop("messages")
+        encoded = [self._known.get(id(message)) or (message, _encode(message)) for message in messages]
+        self._known = {id(message): (message, data) for message, data in encoded}
+        head = _encode({**wire, "stream": True})[:-1]
+        return b"".join((head, b',"messages":[', b",".join(data for _, data in encoded), b"]}"))
+
+
+def _encode(value: Json) -> bytes:
+    """Compact JSON. Halves of surrogate pairs, which no UTF-8 text has, become question marks."""
     try:
-        text = json.dumps(
-            {**request.to_wire(), "stream": True}, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-        )
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError as error:
         raise ModelError(f"the request is not JSON: {error}", kind="invalid") from error
     return text.encode("utf-8", "replace")
