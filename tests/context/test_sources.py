@@ -97,10 +97,10 @@ def json_of(working) -> str:
 
 
 def test_a_link_out_of_the_workspace_is_not_followed_and_that_is_said(bench: Bench):
-    bench.write("~/secret.md", "a secret\n")
+    bench.write("~/secret.md", "hidden words\n")
     (bench.root / "AGENTS.md").symlink_to(bench.user / "secret.md")
     working = bench.peek()
-    assert "a secret" not in json_of(working)
+    assert "hidden words" not in json_of(working)
     assert any("link out of the workspace" in note for note in working.notes)
 
 
