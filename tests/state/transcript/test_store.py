@@ -195,6 +195,14 @@ def test_the_lock_of_a_killed_process_is_free(transcript):
     reopened(transcript.path).close()
 
 
+def test_the_lock_of_a_process_that_was_killed_before_it_wrote_goes_with_the_next_session(transcript):
+    folder = transcript.path.parent
+    (folder / "20260101-000000-x-0000.lock").write_text("process 1 on elsewhere\n")
+    name = SessionName.new("20261130-101501", "y", "0001")
+    Transcript.create(folder, name, "y", "now", no_image).close()
+    assert [path.name for path in folder.glob("*.lock")] == [transcript.path.with_suffix(".lock").name]
+
+
 def test_a_newer_format_is_not_appended_to(transcript):
     transcript.close()
     transcript.path.write_text(transcript.path.read_text().replace("format: 1", "format: 2"))

@@ -13,6 +13,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -83,6 +84,7 @@ class Transcript:
         Raises: StateError when the folder cannot be written or the file is there.
         """
         _make_folder(folder)
+        _clear_orphan_locks(folder)
         path = folder / name.file
         transcript = cls(path, SessionLock.take(path), load_image)
         transcript.header = {"session": name.id, "title": title[:200], "created": created, "format": str(FORMAT)}
@@ -318,6 +320,14 @@ class SessionLock:
             self._path.unlink(missing_ok=True)
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _clear_orphan_locks(folder: Path) -> None:
+    """Take away the locks of processes that were killed before they had made their transcript."""
+    for path in folder.glob("*.lock"):
+        if not path.with_suffix(".md").exists():
+            with suppress(Locked, StateError):
+                SessionLock.take(path.with_suffix(".md")).release()
 
 
 def _same_file(descriptor: int, path: Path) -> bool:
