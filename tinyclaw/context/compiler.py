@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from tinyclaw.context.collection import Collected, collect, fit
+from tinyclaw.context.collection import Collected, Part, collect, fit
 from tinyclaw.context.manifest import Entry, Manifest
 from tinyclaw.context.source import Limits, Piece, Source, SourceContext
 from tinyclaw.context.tokens import Estimator
@@ -93,7 +93,7 @@ def compile_request(inputs: Inputs) -> WorkingSet:
     if reason or prefix is None:
         prefix = _make_prefix(inputs, collected)
         blocks.append(Block("prefix", {"hash": prefix.hash, "reason": reason, "at": inputs.now}))
-    blocks += _state_events(inputs, prefix, collected, pinned_now=bool(blocks))
+    blocks += _state_events(inputs, prefix, collected)
     sent = inputs.conversation.extended(blocks).messages(inputs.target.model)
     request, manifest = _assemble(inputs, prefix, sent.messages, collected)
     notes = tuple(f"{entry.file or name}: {entry.note}" for name, entry in manifest.entries.items() if entry.note)
@@ -177,40 +177,38 @@ def _make_prefix(inputs: Inputs, collected: Collected) -> Prefix:
 # State events
 
 
-def _state_events(inputs: Inputs, prefix: Prefix, collected: Collected, *, pinned_now: bool) -> Iterator[Block]:
-    """One event for each live file whose revision is not the one that the conversation stated last."""
+def _state_events(inputs: Inputs, prefix: Prefix, collected: Collected) -> Iterator[Block]:
+    """One event for each live file whose revision is not the one that was stated last, in the order of reading.
+
+    An event in the conversation comes after the prefix, also after one that was made later; so a new
+    prefix does not overrule it.
+    """
     conversation = inputs.conversation
-    estimator = _calibrated(inputs)
     number = conversation.last if conversation.awaits_reply else conversation.last + 1
     live = {part.piece.path: part for part in collected.parts if part.piece.path}
-    pinned = (block.path for block in prefix.blocks if block.path)
+    pinned = {block.path: block for block in prefix.blocks if block.path}
     for path in dict.fromkeys([*live, *pinned, *conversation.statements]):
-        part = live.get(path)
-        said = _last_statement(conversation, prefix, path, pinned_now=pinned_now)
+        part, said = live.get(path), conversation.statements.get(path)
         if path in collected.unknown:
             continue
-        if part is None:
-            if said is not None and said.revision != ABSENT:
-                yield state_block(path, ABSENT, _by(inputs, path), None, said.text, number)
-        elif said is None or said.revision != part.piece.revision:
-            # Facts that are no files change by commands of ours alone.
-            by: By = "during" if said is not None and not part.source.watches else _by(inputs, path)
-            text, before = part.piece.text.strip(), said.text if said else None
-            yield state_block(path, part.piece.revision, by, text, before, number)
-        elif said.order >= 0 and estimator.tokens(conversation.length - said.length) > RESTATE_TOKENS:
-            yield state_block(path, said.revision, "outside", part.piece.text.strip(), None, number)
+        before = said.text if said else pinned[path].text if path in pinned else None
+        stated = said.revision if said else pinned[path].revision if path in pinned else ABSENT
+        revision = part.piece.revision if part else ABSENT
+        text = part.piece.text.strip() if part else None
+        if stated != revision:
+            yield state_block(path, revision, _by(inputs, path, part, before), text, before, number)
+        elif said and part and (path not in pinned or pinned[path].revision != revision) and _is_far(inputs, said):
+            yield state_block(path, revision, "outside", text, None, number)
 
 
-def _by(inputs: Inputs, path: str) -> By:
-    return "during" if path in inputs.changed_during else "outside"
+def _by(inputs: Inputs, path: str, part: Part | None, before: str | None) -> By:
+    """Who changed it. Facts that are no files change by commands of ours alone."""
+    is_fact = part is not None and not part.source.watches and before is not None
+    return "during" if is_fact or path in inputs.changed_during else "outside"
 
 
-def _last_statement(conversation: Conversation, prefix: Prefix, path: str, *, pinned_now: bool) -> Statement | None:
-    said = conversation.statements.get(path)
-    pinned = prefix.stated(path)
-    if pinned is None or (said is not None and not pinned_now and said.order > conversation.prefix_order):
-        return said
-    return Statement(pinned.revision, pinned.text, 0, -1, 0)
+def _is_far(inputs: Inputs, said: Statement) -> bool:
+    return _calibrated(inputs).tokens(inputs.conversation.length - said.length) > RESTATE_TOKENS
 
 
 # The request
