@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from benchmarks._server import exchanges, serving, workspace
 
@@ -24,12 +25,14 @@ def run() -> None:
     bare, ours = [], []
     with serving(["Hello."] * (2 * ROUNDS)) as (url, log), workspace() as root:
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-        environment |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "x"}
+        project = str(Path(__file__).parents[1])
+        environment |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "x", "PYTHONPATH": project}
         for _ in range(ROUNDS):
             for code, arguments, times in ((BARE, [], bare), (RUN, ["run", "hi"], ours)):
                 began = time.monotonic()
                 command = [sys.executable, "-c", code, *arguments]
-                subprocess.run(command, env=environment, cwd=root, check=True, capture_output=True)
+                done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True)
+                assert done.returncode == 0, done.stderr
                 times.append(exchanges(log)[-1]["received"] - began)
     base, middle = statistics.median(bare), statistics.median(ours)
     print(f"SDK alone     {base * 1000:6.0f} ms to its request")
