@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-import json
+import platform
+import re
 import shutil
 import subprocess
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.examples.record import EXAMPLES, record
-from tests.examples.scenarios import SCENARIOS, Scenario
-from tinyclaw.agent.events import Event, ReplyReceived, TurnEnded
-from tinyclaw.agent.loop import run_turn
-from tinyclaw.agent.start import Options, open_session
+from tests.examples.play import EXAMPLES, replay
+from tests.examples.record import record
+from tests.examples.scenario import Scenario
+from tests.examples.scenarios import FIX, RESUME, SCENARIOS, STEER
+from tinyclaw.agent.events import Event, ReplyReceived, ToolFinished, TurnEnded
+from tinyclaw.agent.recorded import Recording
 from tinyclaw.errors import ReplayError
 from tinyclaw.model.replay import ReplayModel
-from tinyclaw.state.transcript.grammar import parse
-from tinyclaw.state.workspace import Workspace
+from tinyclaw.state.transcript.grammar import Block, parse
+from tinyclaw.state.transcript.prefixes import PrefixStore
+from tinyclaw.state.workspace import TRANSCRIPTS
 from tinyclaw.types import Interrupt, Request
 
-STARTED = datetime(2026, 11, 30, 10, 15, tzinfo=UTC)
-
-
-def replay(scenario: Scenario, root: Path, *, strict: bool = False) -> list[Event]:
-    """Play the recorded session on the workspace ``root``, with the person's edit where it was."""
-    transcript = EXAMPLES / scenario.name / "transcript.md"
-    events: list[Event] = []
-    session = open_session(
-        Options(
-            workspace=Workspace.find(root, root.parent / "user"),
-            environment={"PATH": "/usr/local/bin:/usr/bin:/bin"},
-            clock=lambda: STARTED,
-            flags={"permission_mode": "auto", "model": f"replay:{transcript}"},
-            strict=strict,
-        )
-    )
-    try:
-        for text, _ in scenario.turns:
-            for event in run_turn(session, text):
-                events.append(event)
-                if isinstance(event, ReplyReceived) and event.number == scenario.edit_at and scenario.edit:
-                    scenario.edit(root)
-    finally:
-        session.close()
-    return events
+same_platform = pytest.mark.skipif(platform.system() != "Linux", reason="the recorded prompt names its platform, Linux")
 
 
 @pytest.fixture(params=SCENARIOS, ids=lambda scenario: scenario.name)
@@ -56,99 +33,126 @@ def scenario(request) -> Scenario:
 
 @pytest.fixture
 def root(scenario: Scenario, tmp_path: Path) -> Path:
-    return shutil.copytree(EXAMPLES / scenario.name / "workspace", tmp_path / scenario.name)
+    return copy_of(scenario, tmp_path)
+
+
+def copy_of(scenario: Scenario, folder: Path) -> Path:
+    return shutil.copytree(EXAMPLES / scenario.name / "workspace", folder / scenario.name)
+
+
+def replies_in(scenario: Scenario) -> int:
+    return sum(len(turn.replies) for turn in scenario.turns)
+
+
+def prove(scenario: Scenario, root: Path) -> str:
+    command = ["bash", "-c", scenario.proof]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def ends(events: list[Event]) -> list[str]:
+    return [event.reason for event in events if isinstance(event, TurnEnded)]
+
+
+def messages(transcript: Path) -> list[str]:
+    """What the model was sent last, by message; without what no two runs have in common."""
+    folder = transcript.parent
+    recording = Recording.read(transcript, lambda path, sha256: None)
+    last = max(block.attrs["n"] for block in recording.blocks if block.kind == "request")
+    rebuilt = recording.request(last, PrefixStore(folder, folder / "user"))
+    assert rebuilt.is_exact
+    texts = [str(message) for message in rebuilt.request.messages]
+    return [re.sub(r"in \d+\.\d+s|File \"\S+/(?=tests/)", "…", text) for text in texts]
 
 
 def test_an_example_replays_to_its_end(scenario: Scenario, root: Path):
-    events = replay(scenario, root)
-    assert [event.reason for event in events if isinstance(event, TurnEnded)] == ["done"] * len(scenario.turns)
+    assert ends(replay(scenario, root)) == ["done"] * len(scenario.turns)
 
 
-def test_the_examples_tests_pass_afterwards(scenario: Scenario, root: Path):
+def test_the_work_is_done_afterwards_and_not_before(scenario: Scenario, root: Path):
+    assert prove(scenario, root) != scenario.proved
     replay(scenario, root)
-    if (root / "tests").is_dir():
-        done = subprocess.run([sys.executable, "-m", "unittest", "-q"], cwd=root, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    else:
-        assert "81c3,1\n" in (root / "records.csv").read_text()
+    assert prove(scenario, root) == scenario.proved
 
 
-def test_what_is_recorded_is_what_the_scenario_records_today(scenario: Scenario, tmp_path: Path):
-    """Times, hashes and durations apart, a new recording is the one that is there."""
-    fresh = tmp_path / scenario.name
-    shutil.copytree(EXAMPLES / scenario.name, fresh)
-    record(scenario, fresh)
-    assert _essence(fresh / "transcript.md") == _essence(EXAMPLES / scenario.name / "transcript.md")
+def test_a_replay_says_to_the_model_what_was_recorded(scenario: Scenario, root: Path):
+    replay(scenario, root)
+    (transcript,) = (root / TRANSCRIPTS).glob("*.md")
+    assert messages(transcript) == messages(EXAMPLES / scenario.name / "transcript.md")
 
 
-def _essence(path: Path) -> list[tuple]:
+def test_what_lies_there_is_what_a_recording_of_today_would_be(scenario: Scenario, tmp_path: Path):
+    """Otherwise: python -m tests.examples.record"""
+    fresh = shutil.copytree(EXAMPLES / scenario.name, tmp_path / "fresh")
+    record(scenario, fresh, tmp_path / "folder")
+    assert essence(fresh / "transcript.md") == essence(EXAMPLES / scenario.name / "transcript.md")
+    if platform.system() == "Linux":
+        kept = {path.name for path in (EXAMPLES / scenario.name / "prefixes").iterdir()}
+        assert {path.name for path in (fresh / "prefixes").iterdir()} == kept
+
+
+def essence(path: Path) -> list[tuple]:
+    """The blocks without what differs from run to run: times, hashes, and the order in which parallel calls end."""
     blocks = parse(path.read_bytes(), path.name).blocks
+    names = ("name", "path", "how", "by", "stop", "what", "answer", "reason", "is_error")
+
+    def place(block: Block) -> tuple[int, str]:
+        return (block.attrs.get("m", 0), str(block.attrs["id"]) if block.kind == "tool_result" else "")
+
     return [
-        (block.kind, block.heading, block.attrs.get("name"), block.attrs.get("path"), block.attrs.get("how"))
-        for block in sorted(blocks, key=lambda block: (block.attrs.get("m", 0), block.kind == "tool_result"))
+        (block.kind, block.heading, *(block.attrs.get(name) for name in names)) for block in sorted(blocks, key=place)
     ]
 
 
 def test_no_example_names_the_machine_it_was_recorded_on(scenario: Scenario):
-    text = (EXAMPLES / scenario.name / "transcript.md").read_text()
-    assert "/home/" not in text and "/root" not in text and "/work" not in text
+    for path in (EXAMPLES / scenario.name).rglob("*.md"):
+        text = path.read_text().replace("/tmp/tinyclaw-examples/", "")
+        assert not re.search(r"/(home|root|Users|work|tmp|var)/", text), path
 
 
-def test_a_strict_replay_names_the_file_that_made_the_request_differ(tmp_path: Path):
-    scenario = SCENARIOS[0]
-    root = shutil.copytree(EXAMPLES / scenario.name / "workspace", tmp_path / scenario.name)
-    plan = root / "PLAN.md"
-    plan.write_text(plan.read_text().replace("Run all tests", "Run everything"))
-    last = replay(scenario, root, strict=True)[-1]
-    assert isinstance(last, TurnEnded) and last.reason == "error"
-    assert "request 1 differs" in last.text and "the state of PLAN.md" in last.text and "Run everything" in last.text
-    (root / "AGENTS.md").write_text("Other rules.\n")
-    shutil.copy(EXAMPLES / scenario.name / "workspace/PLAN.md", plan)
-    assert "the source instructions:AGENTS.md" in replay(scenario, root, strict=True)[-1].text
+@same_platform
+def test_a_strict_replay_of_what_did_not_change_goes_to_the_end(tmp_path: Path):
+    events = replay(STEER, copy_of(STEER, tmp_path), strict=True)
+    assert (ends(events), events[-1].requests) == (["done"], replies_in(STEER)), events[-1].text
 
 
-def test_a_strict_replay_of_what_did_not_change_passes(tmp_path: Path):
-    """The first request of each example is equal; later ones hold durations and temporary paths."""
-    scenario = SCENARIOS[1]
-    root = shutil.copytree(EXAMPLES / scenario.name / "workspace", tmp_path / scenario.name)
-    replies = [event for event in replay(scenario, root, strict=True) if isinstance(event, ReplyReceived)]
-    assert len(replies) >= 3
+@same_platform
+def test_a_strict_replay_goes_on_over_an_output_that_was_kept_in_a_file_and_a_second_turn(tmp_path: Path):
+    events = replay(RESUME, copy_of(RESUME, tmp_path), strict=True)
+    assert ends(events) == ["done", "done"], events[-1].text
+
+
+@same_platform
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("PLAN.md", "Run all tests", "Run everything", "the state of PLAN.md"),
+        ("TODO.md", "all tests pass", "all is well", "the state of TODO.md"),
+        ("AGENTS.md", "whole cents", "euros", "the source instructions:AGENTS.md"),
+    ],
+)
+def test_a_strict_replay_names_the_file_that_made_the_request_differ(
+    tmp_path: Path, name: str, old: str, new: str, said: str
+):
+    root = copy_of(FIX, tmp_path)
+    (root / name).write_text((root / name).read_text().replace(old, new))
+    events = replay(FIX, root, strict=True)
+    assert ends(events) == ["error"]
+    assert not [event for event in events if isinstance(event, (ReplyReceived, ToolFinished))]
+    assert "request 1 differs" in events[-1].text and said in events[-1].text and new in events[-1].text
 
 
 def test_a_replay_that_runs_dry_says_so(tmp_path: Path):
-
-    model = ReplayModel(EXAMPLES / SCENARIOS[2].name / "transcript.md", tmp_path)
+    model = ReplayModel(EXAMPLES / RESUME.name / "transcript.md", tmp_path)
     request = Request(model.name, 1, (), (), ())
-    replies = sum(len(steps) for _, steps in SCENARIOS[2].turns)
-    for _ in range(replies):
+    for _ in range(replies_in(RESUME)):
         list(model.stream(request, Interrupt()))
-    with pytest.raises(ReplayError, match=f"holds {replies} replies, and one more was asked for"):
+    with pytest.raises(ReplayError, match=f"holds {replies_in(RESUME)} replies, and one more was asked for"):
         list(model.stream(request, Interrupt()))
 
 
-def run_cli(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command line without key, git settings or home; fails if it loads the SDK."""
-    code = (
-        "import sys; from tinyclaw.cli.main import main\n"
-        "try:\n    main()\nfinally:\n    assert 'anthropic' not in sys.modules"
+def test_each_example_is_listed_in_their_readme():
+    text = (EXAMPLES / "README.md").read_text()
+    folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir()}
+    assert (
+        folders == {scenario.name for scenario in SCENARIOS} == set(re.findall(r"^\| \[([\w-]+)\]", text, re.MULTILINE))
     )
-    environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "PYTHONPATH": str(EXAMPLES.parent)}
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=60)
-
-
-def test_the_demo_ends_well_without_key_or_home_and_shows_the_edit(tmp_path: Path):
-    folder = tmp_path / "project"
-    done = run_cli(tmp_path, "demo", str(folder))
-    assert done.returncode == 0, done.stderr
-    assert "4 tests, all pass" in done.stdout
-    assert "the model's replies are recorded" in done.stderr
-    assert "the request that now goes out carries that line" in done.stderr
-    (transcript,) = (folder / ".transcripts").glob("*.md")
-    blocks = parse(transcript.read_bytes(), "t").blocks
-    (change,) = (block for block in blocks if block.kind == "state" and block.attrs["how"] == "diff")
-    assert "+4. An empty basket costs nothing" in change.text
-    shown = run_cli(tmp_path, "-C", str(folder), "prompt", "last", "--request", "4")
-    assert "An empty basket costs nothing" in json.dumps(json.loads(shown.stdout)["messages"])
-    again = run_cli(tmp_path, "demo", str(folder))
-    assert (again.returncode, "is there already" in again.stderr) == (2, True)
