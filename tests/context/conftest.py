@@ -14,16 +14,17 @@ from tinyclaw.context.source import Limits, load_sources, watched_patterns
 from tinyclaw.prompts import prompt_loader
 from tinyclaw.state.live import LiveFiles
 from tinyclaw.state.redaction import Masker
-from tinyclaw.state.snapshot import SnapshotReader
-from tinyclaw.state.transcript.content import user_text
+from tinyclaw.state.snapshot import MAX_STATE_BYTES, SnapshotReader
+from tinyclaw.state.transcript.content import reply_block, result_block, user_text
 from tinyclaw.state.transcript.fold import Conversation
 from tinyclaw.state.transcript.grammar import Block
 from tinyclaw.state.transcript.prefixes import Prefix
 from tinyclaw.state.workspace import Workspace
-from tinyclaw.types import ToolSpec
+from tinyclaw.types import Content, Text, ToolSpec
 
 TARGET = Target("claude-sonnet-5-5", 200_000, 8_000, 3.5, {})
 TOOLS = (ToolSpec("read", "Read a file.", {"type": "object", "properties": {}, "required": []}),)
+NOON = "2026-11-30T12:00:00Z"
 FACTS = {"Workspace": "project (paths are relative to its root)", "Platform": "Linux", "Date": "2026-11-30"}
 
 
@@ -38,17 +39,16 @@ class Bench:
     prefix: Prefix | None = None
     inputs: dict = field(default_factory=dict)
     requests: int = 0
+    blocks: list[Block] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.sources = load_sources()
+        self.reader = self.new_reader()
+
+    def new_reader(self) -> SnapshotReader:
         workspace = Workspace(self.root, self.cwd, self.user)
-        self.reader = SnapshotReader(
-            workspace,
-            LiveFiles(time.time, lambda seconds: None),
-            Masker({}).mask,
-            watched_patterns(self.sources),
-            time.time,
-        )
+        live = LiveFiles(time.time, lambda seconds: None, limit_bytes=MAX_STATE_BYTES)
+        return SnapshotReader(workspace, live, Masker({}).mask, watched_patterns(self.sources), time.time)
 
     def write(self, path: str, text: str | bytes) -> None:
         """Save a file as it was a while ago, so that nobody waits for it to stand still."""
@@ -57,17 +57,39 @@ class Bench:
         place.write_bytes(text if isinstance(text, bytes) else text.encode())
         self.age(place)
 
+    def save(self, path: str, text: str | None) -> None:
+        """Save a file, or delete it where there is one."""
+        if text is not None:
+            self.write(path, text)
+        else:
+            place = self.user / path.removeprefix("~/") if path.startswith("~/") else self.root / path
+            place.unlink(missing_ok=True)
+
     def age(self, place: Path) -> None:
         past = time.time() - 10 + self.requests
         os.utime(place, (past, past))
 
-    def say(self, text: str, **facts) -> None:
-        number = self.conversation.last + (not self.conversation.awaits_reply)
-        self.conversation.append(user_text(text, number, "now"))
+    def append(self, *blocks: Block) -> None:
+        """Take blocks in as a transcript does."""
+        for block in blocks:
+            self.conversation.append(block)
+            self.blocks.append(block)
 
-    def reply(self, text: str = "ok") -> None:
-        attrs = {"m": self.conversation.last + 1, "role": "assistant"}
-        self.conversation.append(Block("text", attrs, text))
+    def say(self, text: str) -> None:
+        number = self.conversation.last + (not self.conversation.awaits_reply)
+        self.append(user_text(text, number, "now"))
+
+    def reply(self, *content: Content, stop: str = "end_turn") -> None:
+        """The model's next message: what it says, or "ok"."""
+        number = self.conversation.last + 1
+        self.append(*(reply_block(each, number, TARGET.model) for each in content or (Text("ok"),)))
+        self.append(Block("reply", {"n": self.requests, "in": 900, "out": 5, "stop": stop}))
+
+    def result(self, call: str, text: str, **facts) -> None:
+        pending = self.conversation.pending_calls
+        first = len(pending) == 1 or call == pending[0].id
+        number = self.conversation.last + first
+        self.append(result_block(call, number, text, name="tool", **facts))
 
     def peek(self, **changes) -> WorkingSet:
         inputs = Inputs(
@@ -80,7 +102,7 @@ class Bench:
             target=TARGET,
             limits=Limits(),
             mode="default",
-            now="2026-11-30T12:00:00Z",
+            now=NOON,
         )
         return compile_request(replace(inputs, **changes))
 
@@ -88,9 +110,15 @@ class Bench:
         working = self.peek(**changes)
         self.requests += 1
         self.prefix = working.prefix
-        record = {"n": self.requests, "manifest": {"at": "2026-11-30T12:00:00Z", **working.manifest.to_json()}}
-        for block in (*working.blocks, Block("request", record)):
-            self.conversation.append(block)
+        record = {
+            "n": self.requests,
+            "model": working.request.model,
+            "max_tokens": working.request.max_tokens,
+            "params": working.request.params,
+            "sha256": working.sha256,
+            "manifest": {"at": changes.get("now", NOON), **working.manifest.difference(self.conversation.manifest)},
+        }
+        self.append(*working.blocks, Block("request", record))
         return working
 
 
