@@ -6,18 +6,20 @@ import os
 import shlex
 import shutil
 import tempfile
+import textwrap
 import threading
 from pathlib import Path
 
-from tinyclaw.agent.events import Event, FileStated, ReplyReceived, TurnEnded
-from tinyclaw.agent.session import Session
+from tinyclaw.agent.events import Event, FileStated, ReplyReceived
+from tinyclaw.agent.recorded import Recording
+from tinyclaw.agent.session import Session, image_loader
 from tinyclaw.agent.start import REPLAY, Options, open_session
 from tinyclaw.cli._here import now, user_dir
 from tinyclaw.cli._output import Output, output_for
 from tinyclaw.cli._signals import EXIT_INTERRUPTED, Signals
 from tinyclaw.cli._terminal import Terminal, standard_terminals
 from tinyclaw.cli._turn import show_turn, started
-from tinyclaw.errors import UsageError
+from tinyclaw.errors import StateError, UsageError
 from tinyclaw.state.workspace import PLAN, Workspace
 from tinyclaw.templates import example_path
 
@@ -30,7 +32,7 @@ NEW_STEP = "4. An empty basket costs nothing: add a test for that.\n"
 def demonstrate(folder: str | None) -> int:
     """Run the demo in ``folder``, or in a new temporary folder; returns the exit code.
 
-    Raises: UsageError when ``folder`` is there already.
+    Raises: UsageError when ``folder`` is there already; StateError when it cannot be made.
     """
     example = example_path(EXAMPLE)
     root = _copy(example / "workspace", folder)
@@ -57,6 +59,7 @@ def demonstrate(folder: str | None) -> int:
     finally:
         session.close()
     if code == 0:
+        _show_proof(session, err)
         _tell_where_to_look(session, root, err)
     return EXIT_INTERRUPTED if signals.must_end else code
 
@@ -68,7 +71,7 @@ class _Person:
         self._plan = root / PLAN
         self._output = output
         self._err = err
-        self._edited = False
+        self._is_stated_next = False
 
     def show(self, event: Event) -> None:
         self._output.show(event)
@@ -77,11 +80,10 @@ class _Person:
             editor.start()
             editor.join()
             self._err.write(f"\n  ✎ somebody saves {PLAN} in an editor, with one more line:\n    {NEW_STEP}\n")
-            self._edited = True
-        elif isinstance(event, FileStated) and self._edited and event.path == PLAN:
+            self._is_stated_next = True
+        elif isinstance(event, FileStated) and self._is_stated_next and event.path == PLAN:
             self._err.write("  ✎ the request that now goes out carries that line, as a diff\n\n")
-        elif isinstance(event, TurnEnded):
-            self._edited = False
+            self._is_stated_next = False
 
     def end(self) -> None:
         self._output.end()
@@ -99,8 +101,26 @@ def _copy(source: Path, folder: str | None) -> Path:
         target = Path(folder).absolute()
     if target.exists():
         raise UsageError(f"{target} is there already; name a folder that is not, or none at all")
-    shutil.copytree(source, target)
+    try:
+        shutil.copytree(source, target)
+    except OSError as error:
+        raise StateError(f"{target}: the example cannot be copied there ({error}); name another folder") from error
     return target
+
+
+def _show_proof(session: Session, err: Terminal) -> None:
+    """What the transcript says about the request that followed the edit. Raises: StateError when it says otherwise."""
+    number = EDIT_AFTER_REPLY + 1
+    recording = Recording.read(session.transcript.path, image_loader(session.workspace))
+    rebuilt = recording.request(number, session.prefixes)
+    blocks = [block for message in rebuilt.request.messages for block in message["content"] if block["type"] == "text"]
+    stated = [block["text"] for block in blocks if f"+{NEW_STEP.strip()}" in block["text"]]
+    if not (stated and rebuilt.is_exact):
+        raise StateError(f"{recording.path}: request {number} does not carry the edit of {PLAN}; please report this")
+    err.write(
+        f"\nThe proof: request {number}, rebuilt from the transcript and equal to what was sent by its hash, says\n\n"
+        f"{textwrap.indent(stated[0].strip(), '    ')}\n"
+    )
 
 
 def _tell_where_to_look(session: Session, root: Path, err: Terminal) -> None:
