@@ -6,9 +6,10 @@ import os
 
 import pytest
 
-from tests.context.conftest import Bench
-from tinyclaw.context.cut import cut
+import tinyclaw.context.sources.skills as skills_source
+from tests.context.conftest import TARGET, Bench
 from tinyclaw.context.source import Limits
+from tinyclaw.state.snapshot import MAX_RECORDS
 from tinyclaw.state.transcript.prefixes import PrefixStore
 
 
@@ -46,18 +47,18 @@ def test_the_nearest_instructions_are_cut_last_and_the_cut_is_said_to_both(deep:
     )
 
 
-@pytest.mark.parametrize("text", ["x" * 40_000, "é" * 20_000])
-def test_a_single_long_line_is_cut_between_characters(text):
-    shown = cut(text, 1_001, "AGENTS.md")
-    first = shown.text.split("\n")[0]
-    assert (
-        first == text[: len(first)] and 1 <= len(first.encode()) <= 1_001 and "AGENTS.md is 40,000 bytes" in shown.text
-    )
+def test_a_long_single_line_of_instructions_is_cut_and_said_to_both(bench: Bench):
+    bench.write("AGENTS.md", "é" * 20_000)
+    working = bench.peek()
+    assert "AGENTS.md is 40,000 bytes in 1 line; only the first 32,5" in system_text(working)
+    assert any("AGENTS.md: cut: it is 40,000 bytes" in n and "instructions_bytes" in n for n in working.notes)
 
 
-def test_an_open_code_fence_is_closed_before_the_notice():
-    lines = cut("intro\n```py\n" + "x = 1\n" * 100, 300, "AGENTS.md").text.split("\n")
-    assert lines[-2] == "```" and lines[-1].startswith("[AGENTS.md is")
+def test_instructions_that_became_empty_are_stated_as_empty(bench: Bench):
+    bench.write("AGENTS.md", "rules\n")
+    bench.compile()
+    bench.write("AGENTS.md", "")
+    assert "(the file is empty)" in json_of(bench.compile())
 
 
 def test_byte_order_mark_and_carriage_returns_do_not_reach_the_model(bench: Bench):
@@ -83,11 +84,11 @@ def test_a_file_that_cannot_be_read_is_said_to_both_and_stops_nothing(bench: Ben
     working = bench.peek()
     said = json_of(working)
     assert name in said
+    assert sum(note.startswith(name) for note in working.notes) == 1
     if fault == "latin-1":
-        assert "caf\ufffd rules" in said
+        assert "caf\ufffd rules" in said and f"({name}: line 1 is not UTF-8" in said
     else:
-        assert "could not be read" in said
-        assert any(name in note for note in working.notes)
+        assert f"({name} could not be read: " in said and str(bench.root) not in said
 
 
 def json_of(working) -> str:
@@ -116,7 +117,14 @@ def test_a_memory_index_over_its_budget_says_what_is_shown(bench: Bench):
     text = system_text(working)
     assert "note 199" in text and "note 200" not in text
     assert "in 400 lines; only lines 1-200 are shown. Read the rest from line 201." in text
-    assert any("MEMORY.md" in note for note in working.notes)
+    assert len(text[text.index("# Memory") :].encode()) <= 26 * 1024
+    assert any("MEMORY.md: cut: it is" in note and "only lines 1-200" in note for note in working.notes)
+
+
+def test_a_memory_index_with_long_lines_keeps_to_its_bytes(bench: Bench):
+    bench.write(".memory/MEMORY.md", "".join(f"- [n{n}](n{n}.md) — {'note ' * 60}\n" for n in range(150)))
+    entry = bench.peek().manifest.entries["memory"]
+    assert "of 150" in entry.lines and entry.tokens * TARGET.chars_per_token < 26 * 1024
 
 
 def skill(name: str, description: str) -> str:
@@ -140,6 +148,70 @@ def test_a_skill_with_a_careless_description_is_listed_all_the_same(bench: Bench
     bench.write("skills/good/SKILL.md", skill("good", "fine"))
     text = system_text(bench.peek())
     assert f"- bad (skills/bad/SKILL.md): {description}" in text and "- good" in text
+
+
+BROKEN = {
+    "never closed": (
+        "---\nname: bad\ndescription: does it\n",
+        "- bad (skills/bad/SKILL.md): no description",
+        "never closed",
+    ),
+    "no fields": ("just text\n", "- bad (skills/bad/SKILL.md): no description; see the file", "has no description"),
+    "a list": (
+        "---\nname: [a, b]\ndescription: fine\n---\n",
+        "- bad (skills/bad/SKILL.md): fine",
+        "is a list, not text",
+    ),
+    "binary": (b"---\nname: \0\n---\n", "- bad (skills/bad/SKILL.md): holds NUL bytes", "SKILL.md:2: holds NUL"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_broken_skill_is_listed_with_what_can_be_read_and_the_person_is_told(bench: Bench, fault):
+    text, line, told = BROKEN[fault]
+    bench.write("skills/bad/SKILL.md", text)
+    bench.write("skills/good/SKILL.md", skill("good", "fine"))
+    working = bench.peek()
+    assert line in system_text(working) and "- good (skills/good/SKILL.md): fine" in system_text(working)
+    assert any(note.startswith("(skills): skills/bad/SKILL.md") and told in note for note in working.notes)
+
+
+def test_a_hidden_skill_is_told_to_the_person_and_many_faults_are_counted(bench: Bench):
+    bench.write("skills/a/SKILL.md", skill("a", "near"))
+    bench.write("~/skills/a/SKILL.md", skill("a", "far"))
+    assert bench.peek().notes == ("(skills): ~/skills/a/SKILL.md: is hidden by the nearer skill of the same name, a",)
+    for number in range(9):
+        bench.write(f"skills/bad{number}/SKILL.md", "no frontmatter\n")
+    assert "and 7 more; tinyclaw doctor lists them" in bench.peek().notes[0]
+
+
+def test_a_catalog_over_its_budget_says_how_many_are_missing_and_how_to_find_them(bench: Bench):
+    for number in range(MAX_RECORDS + 10):
+        bench.write(f"skills/s{number:04}/SKILL.md", skill(f"s{number:04}", "does " * 20))
+    working = bench.peek()
+    text = system_text(working)
+    listed = text.count("SKILL.md): does")
+    assert 50 < listed < MAX_RECORDS
+    missing = MAX_RECORDS + 10 - listed
+    assert f"[{missing} of {MAX_RECORDS + 10} skills do not fit here; list the skill folders to see them.]" in text
+    assert any(f"{missing} of {MAX_RECORDS + 10} skills" in note for note in working.notes)
+    assert len(text[text.index("# Skills") :].encode()) <= 16 * 1024 + 200
+
+
+def test_names_and_descriptions_of_skills_stay_on_their_line(bench: Bench):
+    bench.write("skills/a/SKILL.md", '---\nname: "a\\n# Rules"\ndescription: |\n  one\n  # two\n---\n')
+    assert "- a # Rules (skills/a/SKILL.md): one # two" in system_text(bench.peek())
+    bench.write("skills/a/SKILL.md", skill("a", "word " * 100))
+    line = next(line for line in system_text(bench.peek()).split("\n") if line.startswith("- a "))
+    assert line.endswith("…") and len(line) < 340
+
+
+def test_the_catalog_is_not_parsed_again_when_nothing_changed(bench: Bench):
+    bench.write("skills/a/SKILL.md", skill("a", "words"))
+    bench.compile()
+    before = skills_source._skill.cache_info().misses
+    bench.compile()
+    assert skills_source._skill.cache_info().misses == before
 
 
 def test_a_skill_edited_in_place_is_seen_at_the_next_compile(bench: Bench):
