@@ -7,12 +7,14 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from tinyclaw.context.source import load_sources
 from tinyclaw.errors import ModelError, StateError
 from tinyclaw.state.documents import Document
 from tinyclaw.state.files import read
+from tinyclaw.state.leftovers import find_leftovers
 from tinyclaw.state.plan import Plan
 from tinyclaw.state.scaffold import ATTRIBUTES, IGNORED, missing_lines
 from tinyclaw.state.settings import load_settings
@@ -35,6 +37,7 @@ def examine(workspace: Workspace, environment: Mapping[str, str]) -> list[Diagno
         *_documents(workspace),
         *_transcripts(workspace),
         *_locks(workspace),
+        *_leftovers(workspace),
         *_repository(workspace),
         *_surroundings(workspace, environment),
     ]
@@ -178,6 +181,16 @@ def _locks(workspace: Workspace) -> Iterator[Diagnostic]:
             pass  # a session is running
         finally:
             os.close(descriptor)
+
+
+def _leftovers(workspace: Workspace) -> Iterator[Diagnostic]:
+    """Hidden files of writes that a crash cut short; a session's start clears those where it was writing."""
+    for folder, below, _ in os.walk(workspace.root):
+        below[:] = [name for name in below if name not in (".git", "node_modules")]
+        with suppress(OSError):
+            for path in find_leftovers(Path(folder)):
+                message = "is left of a write that was cut short and may hold somebody's save"
+                yield Diagnostic(workspace.relative(path), None, message, "look into it, then delete it")
 
 
 # Around the workspace

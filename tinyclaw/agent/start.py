@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -14,12 +15,13 @@ from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.session import AskPerson, Session, image_loader
 from tinyclaw.context.compiler import Target
 from tinyclaw.context.source import Limits, load_sources, watched_patterns
-from tinyclaw.errors import UsageError
+from tinyclaw.errors import StateError, UsageError
 from tinyclaw.model.base import Model
 from tinyclaw.model.catalog import ModelInfo, default_model, lookup
 from tinyclaw.model.replay import ReplayModel
 from tinyclaw.prompts import prompt_loader
 from tinyclaw.state.ledger import Ledger
+from tinyclaw.state.leftovers import clear_leftovers
 from tinyclaw.state.live import LiveFiles
 from tinyclaw.state.outputs import Outputs
 from tinyclaw.state.redaction import Masker
@@ -28,7 +30,7 @@ from tinyclaw.state.snapshot import MAX_STATE_BYTES, SnapshotReader
 from tinyclaw.state.transcript.prefixes import PrefixStore
 from tinyclaw.state.transcript.sessions import find_session
 from tinyclaw.state.transcript.store import SessionName, Transcript
-from tinyclaw.state.workspace import TRANSCRIPTS, Workspace
+from tinyclaw.state.workspace import PLAN, TODO, TRANSCRIPTS, Workspace
 from tinyclaw.tools._base import load_tools
 from tinyclaw.tools._jobs import Jobs
 from tinyclaw.types import Interrupt, Json
@@ -94,9 +96,21 @@ def open_session(options: Options) -> Session:
         interrupt=options.interrupt,
     )
     session.notices += [str(diagnostic) for diagnostic in diagnostics]
+    session.notices += [str(rescued) for rescued in clear_leftovers(written_folders(session))]
     for path, revision in transcript.conversation.revisions.items():
         session.ledger.restore(path, revision)
     return session
+
+
+def written_folders(session: Session) -> Iterator[Path]:
+    """Where an earlier process may have died in the middle of a write: state's own folders, those of open calls."""
+    workspace = session.workspace
+    yield from (workspace.root, session.prefixes.folder, session.prefixes.user_folder)
+    named = [call.input.get("path") for call in session.conversation.pending_calls]
+    for name in (PLAN, TODO, *named):
+        with suppress(StateError):
+            if isinstance(name, str):
+                yield workspace.resolve(name).parent
 
 
 def _model(options: Options, settings: Settings) -> Model:

@@ -17,6 +17,11 @@ from pathlib import Path
 Exchange = Callable[[Path, Path], None]
 """Swaps the files under two names of one folder. Raises FileNotFoundError when one is absent."""
 
+TEMP_PREFIX = ".tinyclaw-"
+"""How every hidden file begins. One that a crash left behind harms nobody, and may hold a save."""
+HELD = "held-"
+"""Follows the prefix while a file is moved aside."""
+
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 _AT_FDCWD = -100
 _EXCHANGE_FLAG = 2  # RENAME_EXCHANGE in linux/fs.h, RENAME_SWAP in macOS' sys/stdio.h
@@ -41,7 +46,7 @@ def exchange_by_moving(temp: Path, target: Path) -> None:
 
     A file that somebody creates in that moment stays, as if it had overwritten ours right after the swap.
     """
-    held = temp.with_name(f"{temp.name}-held")
+    held = temp.with_name(f"{TEMP_PREFIX}{HELD}{temp.name.removeprefix(TEMP_PREFIX)}")
     target.rename(held)
     try:
         claim(temp, target)

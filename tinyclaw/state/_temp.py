@@ -1,27 +1,61 @@
-"""Hidden files of a write under way, and the order among our own writers."""
+"""Hidden files of a write under way, and the order among our own writers.
+
+A hidden file's name tells what it is, should we die before it is gone: ``.tinyclaw-PID-COUNT-INODE-BASE-NAME``.
+``INODE`` is that of the file we made, so any other file under the name is one that the exchange took out
+of ``NAME``; ``BASE`` is the revision that we expected to come out. See ``leftovers``.
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+from tinyclaw.state._names import HELD, TEMP_PREFIX, claim
 from tinyclaw.state.settling import Sleep
 
-TEMP_PREFIX = ".tinyclaw-"
-"""How every hidden file begins. One that a crash left behind harms nobody, and may hold a save."""
+KEPT = "kept"
+"""Stands for ``BASE`` where the hidden file holds somebody's save, which is about to get a name of its own."""
 
+_NAME_BYTES = 180
+_NAME = re.compile(rf"{re.escape(TEMP_PREFIX)}({HELD})?(\d+)-\d+(?:-(\d+)-([0-9a-z]+)-(.+))?", re.DOTALL)
 _TURN_SECONDS = 3.0
 _numbers = itertools.count()
 
 
-def temp_file(target: Path, data: bytes, like: Path | None, fsync: bool) -> Path:
-    """A hidden file next to ``target``, with the mode of ``like`` or what the umask leaves of 0666."""
-    fd, temp = _create_temp(target.parent, 0o666 if like is None else 0o600)
+@dataclass(frozen=True)
+class TempName:
+    """What a hidden file's name says; ``name`` is "" where it was cut, or the file was not begun."""
+
+    is_held: bool
+    process: int
+    inode: int
+    base: str
+    name: str
+
+    @classmethod
+    def parse(cls, name: str) -> TempName | None:
+        """None for a name that is not ours."""
+        found = _NAME.fullmatch(name)
+        if found is None:
+            return None
+        held, process, inode, base, target = found.groups()
+        whole = target if target and len(os.fsencode(target)) < _NAME_BYTES else ""
+        return cls(held is not None, int(process), int(inode or 0), base or "", whole)
+
+
+def temp_file(target: Path, data: bytes, like: Path | None, fsync: bool, base: str = KEPT) -> Path:
+    """A hidden file next to ``target``, with the mode of ``like`` or what the umask leaves of 0666.
+
+    ``base`` is the revision that ``target`` is expected to have.
+    """
+    fd, temp = _create_temp(target, base, 0o666 if like is None else 0o600)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(data)
@@ -36,11 +70,25 @@ def temp_file(target: Path, data: bytes, like: Path | None, fsync: bool) -> Path
     return temp
 
 
-def _create_temp(folder: Path, mode: int) -> tuple[int, Path]:
+def _create_temp(target: Path, base: str, mode: int) -> tuple[int, Path]:
     while True:
-        temp = folder / f"{TEMP_PREFIX}{os.getpid()}-{next(_numbers)}"
+        first = target.parent / f"{TEMP_PREFIX}{os.getpid()}-{next(_numbers)}"
         with suppress(FileExistsError):  # left by a dead process that had our number
-            return os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), temp
+            fd = os.open(first, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+            temp = first.with_name(f"{first.name}-{os.fstat(fd).st_ino}-{base}-{_cut(target.name)}")
+            try:
+                claim(first, temp)
+            except BaseException:
+                os.close(fd)
+                first.unlink()
+                raise
+            return fd, temp
+
+
+def _cut(name: str) -> str:
+    while len(os.fsencode(name)) > _NAME_BYTES:
+        name = name[:-1]
+    return name
 
 
 def _copy_attributes(source: Path, fd: int) -> None:

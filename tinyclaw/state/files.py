@@ -156,7 +156,8 @@ class _Write:
         """Put ``wanted`` in the file's place. False: something came between, look again."""
         like = None if self.expected is None else self.target
         try:
-            temp = temp_file(self.target, self.wanted, like, self.fsync)
+            base = ABSENT if self.expected is None else revision_of(self.expected)
+            temp = temp_file(self.target, self.wanted, like, self.fsync, base)
         except FileNotFoundError:
             return False
         try:
