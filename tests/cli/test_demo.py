@@ -109,6 +109,13 @@ def test_it_never_writes_into_a_folder_that_is_there(tmp_path: Path):
     assert list((tmp_path / "mine").iterdir()) == []
 
 
+def test_it_never_writes_into_a_repository(tmp_path: Path):
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    done = tinyclaw("demo", "project", cwd=tmp_path)
+    assert done.returncode == 2 and "lies in the repository" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [".git"]
+
+
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path):
     (tmp_path / "file").write_text("")
     done = tinyclaw("demo", "file/below", cwd=tmp_path)

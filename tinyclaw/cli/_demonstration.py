@@ -20,7 +20,7 @@ from tinyclaw.cli._signals import EXIT_INTERRUPTED, Signals
 from tinyclaw.cli._terminal import Terminal, standard_terminals
 from tinyclaw.cli._turn import show_turn, started
 from tinyclaw.errors import StateError, UsageError
-from tinyclaw.state.workspace import PLAN, Workspace
+from tinyclaw.state.workspace import PLAN, Workspace, git_root
 from tinyclaw.templates import example_path
 
 EXAMPLE = "fix-failing-test"
@@ -32,7 +32,7 @@ NEW_STEP = "4. An empty basket costs nothing: add a test for that.\n"
 def demonstrate(folder: str | None) -> int:
     """Run the demo in ``folder``, or in a new temporary folder; returns the exit code.
 
-    Raises: UsageError when ``folder`` is there already; StateError when it cannot be made.
+    Raises: UsageError when ``folder`` is there already or lies in a repository; StateError when it cannot be made.
     """
     example = example_path(EXAMPLE)
     root = _copy(example / "workspace", folder)
@@ -101,6 +101,8 @@ def _copy(source: Path, folder: str | None) -> Path:
         target = Path(folder).absolute()
     if target.exists():
         raise UsageError(f"{target} is there already; name a folder that is not, or none at all")
+    if (repository := git_root(target.parent)) is not None:
+        raise UsageError(f"{target} lies in the repository {repository}; the demo needs a folder outside of any")
     try:
         shutil.copytree(source, target)
     except OSError as error:
