@@ -3,19 +3,27 @@
 Run as a process: it imports everything once, then forks a child for each line of JSON on standard
 input, ``{"arguments": [...], "folder": "...", "environment": {...}, "output": "file"}``, and answers
 with the child's process id. ``{"wait": pid}`` answers with its exit status, negative for a signal.
+
+A child's *steps* are its calls into the system: open, write, rename, unlink, fork and so on. With
+``"dies_at": N`` it kills itself right before its Nth step, with ``"interrupted_at": N`` it gets a
+Ctrl-C there, and with ``"count": "file"`` it writes down how many there were.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).parents[2]
+_SYSTEM = {"posix", "_io", "fcntl", "_posixsubprocess"}
 
 
 class Launcher:
@@ -30,14 +38,17 @@ class Launcher:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        assert self._process.stdin is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait()
+        self._process.stdout.close()
 
-    def start(self, arguments: list[str], folder: Path, environment: Mapping[str, str], output: Path) -> int:
-        """Start the command line in a process of its own; its process id."""
+    def start(
+        self, arguments: list[str], folder: Path, environment: Mapping[str, str], output: Path, **more: int | str
+    ) -> int:
+        """Start the command line in a process of its own; its process id. ``more`` as the module says."""
         order = {"arguments": arguments, "folder": str(folder), "environment": dict(environment), "output": str(output)}
-        return self._ask(order)
+        return self._ask({**order, **more})
 
     def wait(self, process: int) -> int:
         """The exit status; minus the number of the signal that ended it."""
@@ -67,7 +78,6 @@ def serve() -> None:
         if process == 0:
             _become(order)
             main()
-            os._exit(0)
         print(process, flush=True)
 
 
@@ -81,6 +91,28 @@ def _become(order: Mapping[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(order["environment"])
     sys.argv[1:] = order["arguments"]
+    at = {order.get("dies_at"): signal.SIGKILL, order.get("interrupted_at"): signal.SIGINT}
+    if "count" in order or len(at) > 1:
+        _watch_steps(at, order.get("count"))
+
+
+def _watch_steps(at: Mapping[int | None, signal.Signals], count: str | None) -> None:
+    """Send this process the signals of ``at`` before its steps of that number; ``count`` is where to tell how many."""
+    numbers = itertools.count(1)
+    taken = 0
+
+    def watch(frame: object, event: str, called: object) -> None:
+        nonlocal taken
+        if event != "c_call" or getattr(called, "__module__", "") not in _SYSTEM:
+            return
+        taken = next(numbers)
+        if taken in at:
+            os.kill(os.getpid(), at[taken])
+        if count and getattr(called, "__name__", "") == "_exit":
+            Path(count).write_text(str(taken))
+
+    threading.setprofile(watch)
+    sys.setprofile(watch)
 
 
 if __name__ == "__main__":
