@@ -96,6 +96,10 @@ def _until_the_model_stops(session: Session, first: int) -> Generator[Event, Non
             )
         if cut:
             _answer_cut_calls(session, reply)
+        elif reply.stop_reason in ("refusal", "model_context_window_exceeded"):
+            if reply.tool_uses:
+                _answer_cut_calls(session, reply)
+            return _ending(reply)
         elif reply.tool_uses:
             yield from run_calls(session, session.conversation.pending_calls)
         else:

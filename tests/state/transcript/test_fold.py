@@ -266,6 +266,18 @@ def test_an_unticked_turn_is_left_out_whole():
     assert sent(first, *HISTORY[1:]) == sent(*HISTORY[12:])
 
 
+def test_what_an_unticked_turn_stated_is_no_longer_stated_and_neither_is_a_diff_of_it():
+    plan = "\n".join(f"{n}. step" for n in range(20))
+    first = said(1, "go")
+    unticked = Block("text", first.attrs, first.text, heading="## You", box=False)
+    whole = state_block("PLAN.md", "aaaa", "outside", plan, None, 1)
+    change = state_block("PLAN.md", "bbbb", "outside", plan + "\nmore", plan, 3)
+    rest = (answer(2, "ok"), end(), said(3, "on"), change)
+    assert conversation_of([first, whole, *rest]).statements["PLAN.md"].revision == "bbbb"
+    assert conversation_of([unticked, whole, *rest]).statements["PLAN.md"].revision == ""
+    assert conversation_of([unticked, whole, *rest[:2]]).statements == {}
+
+
 def test_a_box_ticked_below_a_permission_allows_its_call():
     asked = (said(1, "go"), call(2, "t1", "bash", command="make"))
     permission = Block("event", {"what": "permission", "id": "t1"}, "make", box=False)

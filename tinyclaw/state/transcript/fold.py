@@ -160,7 +160,7 @@ class Conversation:
             self._take_state(block, number)
         elif block.kind == "tool_result":
             self._take_revisions(block, number)
-        self.length += len(block.text)
+        self.length += sum(map(len, block.parts))
 
     def _put(self, block: Block, number: int, role: Role) -> None:
         self.idle = self.idle and block.kind == OUTSIDE
@@ -180,10 +180,13 @@ class Conversation:
             self.notes.append(f"line {block.line}: text between blocks of a turn is kept as a note and not sent")
 
     def _take_state(self, block: Block, number: int) -> None:
+        if self.turn in self.left_out:
+            return
         path = str(block.attrs.get("path", ""))
         before = self.statements.get(path)
         text = stated_text(block, before.text if before else None)
-        revision = str(block.attrs.get("rev", ""))
+        is_known = text is not None or block.attrs.get("how") != "diff"
+        revision = str(block.attrs.get("rev", "")) if is_known else ""  # a diff of what is not there states nothing
         self.statements[path] = Statement(revision, text, number, self._order, self.length)
 
     def _take_revisions(self, block: Block, number: int) -> None:
@@ -381,7 +384,7 @@ def _assistant_message(groups: tuple[Group, ...], model: str, seen: set[str]) ->
             calls.append(call)
             content.append(call.to_wire())
         elif block.kind == "thinking":
-            if (wire := _thinking_wire(block, model, first=all(w["type"] == "thinking" for w in content))) is not None:
+            if (wire := _thinking_wire(block, model, first=all("thinking" in w["type"] for w in content))) is not None:
                 content.append(wire)
             else:
                 notes.append(
