@@ -2,7 +2,8 @@
 
 Run as a process: it imports everything once, then forks a child for each line of JSON on standard
 input, ``{"arguments": [...], "folder": "...", "environment": {...}, "output": "file"}``, and answers
-with the child's process id. ``{"wait": pid}`` answers with its exit status, negative for a signal.
+with the child's process id. ``{"wait": pid, "seconds": N}`` answers with its exit status, negative for a
+signal; a child that takes longer is killed. ``"user": UID`` gives up the rights of root.
 
 A child's *steps* are its calls into the system: open, write, rename, unlink, fork and so on. With
 ``"dies_at": N`` it kills itself right before its Nth step, with ``"interrupted_at": N`` it gets a
@@ -18,6 +19,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -50,9 +52,9 @@ class Launcher:
         order = {"arguments": arguments, "folder": str(folder), "environment": dict(environment), "output": str(output)}
         return self._ask({**order, **more})
 
-    def wait(self, process: int) -> int:
-        """The exit status; minus the number of the signal that ended it."""
-        return self._ask({"wait": process})
+    def wait(self, process: int, seconds: float = 60.0) -> int:
+        """The exit status; minus the number of the signal that ended it, which is 9 when it took too long."""
+        return self._ask({"wait": process, "seconds": seconds})
 
     def _ask(self, order: Mapping[str, Any]) -> int:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -72,7 +74,7 @@ def serve() -> None:
     for line in sys.stdin:
         order = json.loads(line)
         if "wait" in order:
-            print(os.waitstatus_to_exitcode(os.waitpid(order["wait"], 0)[1]), flush=True)
+            print(_end_of(order["wait"], order["seconds"]), flush=True)
             continue
         process = os.fork()
         if process == 0:
@@ -81,12 +83,27 @@ def serve() -> None:
         print(process, flush=True)
 
 
+def _end_of(process: int, seconds: float) -> int:
+    deadline = time.monotonic() + seconds
+    while True:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > deadline:
+            os.kill(process, signal.SIGKILL)
+        time.sleep(0.005)
+
+
 def _become(order: Mapping[str, Any]) -> None:
     os.setsid()
     output = os.open(order["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (output, 1), (output, 2)):
         os.dup2(source, target)
+    if "user" in order:
+        os.setgroups([])
+        os.setgid(order["user"])
+        os.setuid(order["user"])
     os.chdir(order["folder"])
     os.environ.clear()
     os.environ.update(order["environment"])

@@ -96,6 +96,15 @@ def test_every_command_and_file_that_it_names_is_there(tmp_path: Path):
     assert len(files) == 3 and all(Path(file).is_file() for file in files)
 
 
+def test_it_names_its_own_path_where_the_shell_would_not_find_it(tmp_path: Path, bare: dict[str, str]):
+    program = tmp_path / "venv/tinyclaw"
+    program.parent.mkdir()
+    program.write_text("from tinyclaw.cli.main import main\nmain()\n")
+    command = [sys.executable, str(program), "demo", "project"]
+    told = subprocess.run(command, cwd=tmp_path, env=bare, capture_output=True, encoding="utf-8", check=True).stderr
+    assert f"  {program} -C {tmp_path}/project context" in told and "\n  tinyclaw " not in told
+
+
 def test_without_a_folder_it_makes_a_temporary_one(tmp_path: Path):
     done = tinyclaw("demo", cwd=tmp_path, TMPDIR=str(tmp_path))
     (made,) = tmp_path.glob("tinyclaw-demo-*/project")

@@ -16,7 +16,7 @@ from tinyclaw.state.live import LiveFiles
 from tinyclaw.state.redaction import Masker
 from tinyclaw.state.snapshot import MAX_STATE_BYTES, SnapshotReader
 from tinyclaw.state.transcript.content import reply_block, result_block, user_text
-from tinyclaw.state.transcript.fold import Conversation
+from tinyclaw.state.transcript.fold import Conversation, conversation_of
 from tinyclaw.state.transcript.grammar import Block
 from tinyclaw.state.transcript.prefixes import Prefix
 from tinyclaw.state.workspace import Workspace
@@ -90,6 +90,14 @@ class Bench:
         first = len(pending) == 1 or call == pending[0].id
         number = self.conversation.last + first
         self.append(result_block(call, number, text, name="tool", **facts))
+
+    def untick(self) -> None:
+        """Take the first turn that is still in out of the conversation, as a person does in the file."""
+        turns = [index for index, block in enumerate(self.blocks) if block.kind == "text" and block.box]
+        if len(turns) > 1:
+            first = self.blocks[turns[0]]
+            self.blocks[turns[0]] = Block("text", first.attrs, first.text, heading=first.heading, box=False)
+            self.conversation = conversation_of(self.blocks)
 
     def peek(self, **changes) -> WorkingSet:
         inputs = Inputs(

@@ -460,7 +460,7 @@ file_texts = st.one_of(
     st.text(max_size=30),
 )
 edits = st.tuples(st.sampled_from(NAMES), st.one_of(st.none(), file_texts))
-steps = st.one_of(edits, edits, edits, st.sampled_from(["reply", "far", "compact", "later"]))
+steps = st.one_of(edits, edits, edits, st.sampled_from(["far", "compact", "later", "untick"]))
 
 
 def shown_by(working, path: str) -> str:
@@ -475,7 +475,7 @@ def shown_by(working, path: str) -> str:
     return text or ""
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=600, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(steps, max_size=3), max_size=7))
 def test_whatever_happens_the_newest_statement_of_each_file_is_what_is_on_disk(tmp_path_factory, rounds):
     folder = tmp_path_factory.mktemp("w")
@@ -483,7 +483,7 @@ def test_whatever_happens_the_newest_statement_of_each_file_is_what_is_on_disk(t
         (folder / name).mkdir(parents=True)
     bench = Bench(folder / "project", folder / "user", folder / "project/sub")
     bench.say("hello")
-    now = datetime(2026, 11, 30, 12, tzinfo=UTC)
+    now, wide = datetime(2026, 11, 30, 12, tzinfo=UTC), replace(TARGET, window_tokens=2_000_000)
     for round_ in [[], *rounds]:
         for step in round_:
             if isinstance(step, tuple):
@@ -495,9 +495,12 @@ def test_whatever_happens_the_newest_statement_of_each_file_is_what_is_on_disk(t
                 bench.append(Block("compact", {"keep": max(1, bench.conversation.last - 1)}, "Summary."))
             elif step == "later":
                 now += timedelta(hours=2)
-        working = bench.compile(now=now.isoformat())
+            elif step == "untick":
+                bench.untick()
+        working = bench.compile(now=now.isoformat(), target=wide)
         check_request(bench, working)
         bench.reply()
+        bench.append(Block("turn_end", {"reason": "done"}))
         bench.say("next")
 
 

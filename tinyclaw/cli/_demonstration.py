@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 import textwrap
 import threading
@@ -126,7 +127,8 @@ def _show_proof(session: Session, err: Terminal) -> None:
 
 
 def _tell_where_to_look(session: Session, root: Path, err: Terminal) -> None:
-    here = shlex.quote(str(root))
+    program = _program()
+    here = f"{program} -C {shlex.quote(str(root))}"
     transcript = session.workspace.relative(session.transcript.path)
     prefix = session.prefixes.folder / f"{session.conversation.prefix}.md"
     request = EDIT_AFTER_REPLY + 1
@@ -136,9 +138,17 @@ def _tell_where_to_look(session: Session, root: Path, err: Terminal) -> None:
         f"  {root / PLAN}\n      the plan, with the line that was saved half way\n"
         f"  {prefix}\n      tools and instructions, as the model got them\n"
         "or ask:\n"
-        f"  tinyclaw -C {here} prompt last --request {request}    the request that carried the edit, as it was sent\n"
-        f"  tinyclaw -C {here} context                    what the next request would hold, and what it costs\n"
-        f"  tinyclaw -C {here} sessions show last         the session in short\n\n"
+        f"  {here} prompt last --request {request}    the request that carried the edit, as it was sent\n"
+        f"  {here} context                    what the next request would hold, and what it costs\n"
+        f"  {here} sessions show last         the session in short\n\n"
         "The model's part was recorded. With a key of your own it is not: cd into a repository and type\n"
-        '  ANTHROPIC_API_KEY=… tinyclaw run "what should I look at first?"\n'
+        f'  ANTHROPIC_API_KEY=… {program} run "what should I look at first?"\n'
     )
+
+
+def _program() -> str:
+    """What to type for tinyclaw: its name, or the whole path where the shell would not find it."""
+    called = Path(sys.argv[0])
+    if called.name != "tinyclaw" or shutil.which("tinyclaw"):
+        return "tinyclaw"
+    return shlex.quote(str(called.absolute()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tinyclaw.context.collection import Collected, Part, collect, fit
@@ -22,7 +22,7 @@ from tinyclaw.state.snapshot import Snapshot
 from tinyclaw.state.transcript.fold import Conversation, Message, canonical
 from tinyclaw.state.transcript.grammar import Block
 from tinyclaw.state.transcript.prefixes import Prefix, PrefixBlock
-from tinyclaw.state.transcript.statements import By, Statement, state_block
+from tinyclaw.state.transcript.statements import By, Statement, state_block, stated_text
 from tinyclaw.types import Json, Mode, Request, ToolSpec
 
 RESTATE_TOKENS = 30_000
@@ -188,17 +188,43 @@ def _state_events(inputs: Inputs, prefix: Prefix, collected: Collected) -> Itera
     live = {part.piece.path: part for part in collected.parts if part.piece.path}
     pinned = {block.path: block for block in prefix.blocks if block.path}
     for path in dict.fromkeys([*live, *pinned, *conversation.statements]):
-        part, said = live.get(path), conversation.statements.get(path)
+        part, said = live.get(path), _last_statement(conversation, path, pinned.get(path))
         if path in collected.unknown:
             continue
-        before = said.text if said else pinned[path].text if path in pinned else None
-        stated = said.revision if said else pinned[path].revision if path in pinned else ABSENT
+        before = said.text if said else None
         revision = part.piece.revision if part else ABSENT
         text = part.piece.text.strip() if part else None
-        if stated != revision:
+        if revision != (said.revision if said else ABSENT):
             yield state_block(path, revision, _by(inputs, path, part, before), text, before, number)
         elif said and part and (path not in pinned or pinned[path].revision != revision) and _is_far(inputs, said):
             yield state_block(path, revision, "outside", text, None, number)
+
+
+def _last_statement(conversation: Conversation, path: str, pinned: PrefixBlock | None) -> Statement | None:
+    """What was said of a file last: by an event or a tool's result, otherwise by the prefix.
+
+    The fold does not know the prefix, so the first diff of a pinned text is resolved here.
+    """
+    said = conversation.statements.get(path)
+    if pinned is None:
+        return said
+    if said is None:
+        return Statement(pinned.revision, pinned.text, 0, -1, 0)
+    if said.revision:
+        return said
+    text: str | None = pinned.text
+    for block in _events_of(conversation, path):
+        text = stated_text(block, text)
+        revision = str(block.attrs.get("rev", ""))
+        if text is None and revision == pinned.revision:
+            text = pinned.text
+        said = replace(said, revision=revision if text is not None else "", text=text)
+    return said
+
+
+def _events_of(conversation: Conversation, path: str) -> Iterator[Block]:
+    for group in conversation.live_groups:
+        yield from (block for block in group.blocks if block.kind == "state" and block.attrs.get("path") == path)
 
 
 def _by(inputs: Inputs, path: str, part: Part | None, before: str | None) -> By:
