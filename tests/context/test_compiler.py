@@ -475,7 +475,7 @@ def shown_by(working, path: str) -> str:
     return text or ""
 
 
-@settings(deadline=None, max_examples=600, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(steps, max_size=3), max_size=7))
 def test_whatever_happens_the_newest_statement_of_each_file_is_what_is_on_disk(tmp_path_factory, rounds):
     folder = tmp_path_factory.mktemp("w")
