@@ -25,7 +25,7 @@ def blocks_of(workspace):
 def is_alive(workspace):
     try:
         os.kill(int((workspace / "pid").read_text()), 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, FileNotFoundError):  # ended, or interrupted before its shell had begun
         return False
     return True
 

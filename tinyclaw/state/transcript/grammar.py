@@ -33,7 +33,6 @@ _OPENER = re.compile(
 _LOOKS_LIKE_OPENER = re.compile(r"(?m)^(?:#{1,6} [^<\\\n]*)?<!-- tc:")
 _HEADING_BEGUN = re.compile(r"#{1,6}(?: |$)")
 _BOX = re.compile(r"- \[(?P<mark>[ xX])\] (?P<label>in the conversation|allow)[ \t]*")
-_HEADER_END = re.compile(rb"(?m)^---[ \t]*\r?(?:\n|\Z)")
 _NOT_IN_HEADINGS = re.compile(r"[<\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _CODE_SUFFIX = re.compile(r"[A-Za-z0-9]{1,12}")
 
@@ -121,12 +120,6 @@ class Parsed:
     diagnostics: tuple[Diagnostic, ...]
     torn_at: int | None
     crlf: bool
-
-
-def render_header(fields: dict[str, str]) -> str:
-    """The file's frontmatter: plain values as they are, any other as a JSON string, which is YAML too."""
-    lines = (f"{key}: {value if _plain_value(value) else to_json(value)}" for key, value in fields.items())
-    return "---\n" + "\n".join(lines) + "\n---\n\n"
 
 
 def render(blocks: Iterable[Block]) -> str:
@@ -271,37 +264,6 @@ def _attrs(text: str) -> Json | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
-
-
-def _read_header(data: bytes) -> tuple[dict[str, str], int]:
-    """The frontmatter's plain ``key: value`` lines, and the offset behind it."""
-    start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
-    if not data.startswith(b"---", start):
-        return {}, start
-    opened = data.find(b"\n", start) + 1 or len(data)
-    mark = data.find(b"<!-- tc:", opened)
-    limit = len(data) if mark < 0 else data.rfind(b"\n", 0, mark) + 1
-    closed = _HEADER_END.search(data, opened, limit)
-    fields = {}
-    for line in data[opened : closed.start() if closed else limit].decode("utf-8", "replace").split("\n"):
-        key, colon, value = line.partition(":")
-        if colon:
-            fields[key.strip()] = _header_value(value.strip())
-    return fields, closed.end() if closed else limit
-
-
-def _header_value(text: str) -> str:
-    if text.startswith('"'):
-        try:
-            value = json.loads(text)
-        except ValueError:
-            return text.strip('"')
-        return value if isinstance(value, str) else text
-    return text
-
-
-def _plain_value(value: str) -> bool:
-    return bool(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 ._:/+-]*", value)) and ": " not in value and value == value.strip()
 
 
 def _languages(block: Block) -> Sequence[str] | None:
