@@ -14,8 +14,8 @@ from typing import Any
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _JSON_ESCAPES = re.compile("[<>\x7f-\x9f\ud800-\udfff]")
-_MARKED = re.compile(r"(?m)^(.*?)(?=<!-- tc:)")
-_ESCAPED = re.compile(r"(?m)^((?:(?!<!-- tc:).)*?)\\(?=<!-- tc:)")
+_MARKED = re.compile(r"(?m)^(.*?)(<!-- tc:)")
+_ESCAPED = re.compile(r"(?m)^((?:(?!<!-- tc:).)*?)\\(<!-- tc:)")
 _FENCE = re.compile(r"(?m)^(`{3,})[^`\n]*$")
 _TICKS = re.compile("`+")
 MARK = "<!-- tc:"
@@ -29,12 +29,12 @@ def to_json(value: Any) -> str:
 
 def escape(text: str) -> str:
     """Give every line that holds an opener's beginning one backslash before it."""
-    return _MARKED.sub(r"\1\\", text) if MARK in text else text
+    return _MARKED.sub(r"\1\\\2", text) if MARK in text else text
 
 
 def unescape(text: str) -> str:
     """Take one backslash away where ``escape`` gave one."""
-    return _ESCAPED.sub(r"\1", text) if MARK in text else text
+    return _ESCAPED.sub(r"\1\2", text) if MARK in text else text
 
 
 def fits_plain(text: str) -> bool:
