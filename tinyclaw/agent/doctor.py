@@ -24,9 +24,10 @@ from tinyclaw.state.transcript.fold import conversation_of
 from tinyclaw.state.transcript.grammar import FORMAT, parse
 from tinyclaw.state.transcript.prefixes import PrefixStore
 from tinyclaw.state.transcript.sessions import list_sessions
-from tinyclaw.state.workspace import MEMORY_INDEX, OWN_FOLDER, PLAN, TODO, TRANSCRIPTS, Workspace
+from tinyclaw.state.workspace import MEMORY_INDEX, OUTPUTS, OWN_FOLDER, PLAN, TODO, TRANSCRIPTS, Workspace
 from tinyclaw.types import Diagnostic
 
+SKILLS = "skills"
 _LINK = re.compile(r"\]\(([^)\s]+\.md)\)")
 
 
@@ -34,6 +35,7 @@ def examine(workspace: Workspace, environment: Mapping[str, str]) -> list[Diagno
     """Every fault that was found, in the order of the checks; empty when all is well. Never raises for a bad file."""
     found = [
         *_settings(workspace, environment),
+        *_places(workspace),
         *_documents(workspace),
         *_transcripts(workspace),
         *_locks(workspace),
@@ -51,6 +53,16 @@ def _settings(workspace: Workspace, environment: Mapping[str, str]) -> Iterator[
         yield Diagnostic(f"{OWN_FOLDER}/SETTINGS.md", None, str(error))
         return
     yield from diagnostics
+
+
+def _places(workspace: Workspace) -> Iterator[Diagnostic]:
+    """Whatever is to be a folder is one, or is not there."""
+    for name in (TRANSCRIPTS, f"{TRANSCRIPTS}/prefixes", OUTPUTS, OWN_FOLDER, str(Path(MEMORY_INDEX).parent), SKILLS):
+        place = workspace.root / name
+        if os.path.lexists(place) and not place.is_dir():
+            yield Diagnostic(name, None, "is no folder", "move it away")
+        elif place.is_dir() and not os.access(place, os.R_OK | os.X_OK):
+            yield Diagnostic(name, None, "cannot be listed", "give yourself the right to it")
 
 
 # Documents
@@ -80,7 +92,8 @@ def _live_files(workspace: Workspace) -> Iterator[tuple[Path, str]]:
             for link in workspace.chain():
                 yield from ((link / name, workspace.relative(link / name)) for name in names)
             continue
-        paths = sorted(folder.glob(pattern)) if "*" in pattern else [folder / pattern]
+        parent, _, last = pattern.rpartition("/")
+        paths = [each / last for each in sorted(folder.glob(parent))] if "*" in parent else [folder / pattern]
         yield from ((path, shown + path.relative_to(folder).as_posix()) for path in paths)
 
 
@@ -90,7 +103,8 @@ def _check_file(path: Path, name: str, check: _Check) -> list[Diagnostic]:
     except StateError as error:
         return [Diagnostic(name, None, str(error).removeprefix(f"{path}: "))]
     if data is None:
-        return []
+        is_link = path.is_symlink()
+        return [Diagnostic(name, None, "is a link that leads nowhere", "mend or delete the link")] if is_link else []
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         return [Diagnostic(name, line, "holds a NUL byte, so it is no text", "save it as UTF-8")]
@@ -126,19 +140,23 @@ def _skill(data: bytes, name: str) -> list[Diagnostic]:
 
 def _transcripts(workspace: Workspace) -> Iterator[Diagnostic]:
     folder = workspace.root / TRANSCRIPTS
-    if folder.exists() and not folder.is_dir():
-        yield Diagnostic(TRANSCRIPTS, None, "is no folder", "move it away")
-        return
     prefixes = PrefixStore(folder, workspace.user_dir)
-    for session in list_sessions(folder):
+    try:
+        sessions = list_sessions(folder)
+    except StateError:
+        return  # which the folder's own check has said
+    for session in sessions:
         yield from _transcript(session.path, workspace.relative(session.path), prefixes)
 
 
 def _transcript(path: Path, name: str, prefixes: PrefixStore) -> Iterator[Diagnostic]:
     try:
-        data = read(path).data or b""
+        data = read(path).data
     except StateError as error:
         yield Diagnostic(name, None, str(error).removeprefix(f"{path}: "))
+        return
+    if data is None:
+        yield Diagnostic(name, None, "is a link that leads nowhere", "mend or delete the link")
         return
     parsed = parse(data, name)
     version = parsed.header.get("format", "")

@@ -11,7 +11,7 @@ from typing import Any
 
 from tinyclaw.agent.dispatch import Paused, run_calls
 from tinyclaw.agent.events import EndReason, Event, FileStated, Notice, ReplyReceived, RequestStarted, TurnEnded
-from tinyclaw.agent.repair import answer_lost_calls, close_cut_turn
+from tinyclaw.agent.repair import answer_lost_calls, close_cut_turn, last_reply
 from tinyclaw.agent.session import Session
 from tinyclaw.context.compiler import WorkingSet
 from tinyclaw.errors import Interrupted, ModelError, ReplayError, UsageError
@@ -20,6 +20,7 @@ from tinyclaw.state.transcript.content import reply_block, result_block, user_te
 from tinyclaw.state.transcript.grammar import Block
 from tinyclaw.types import Content, Reply, Text, TextDelta, Thinking, ToolUse, Usage
 
+CUT_REASONS = ("max_tokens", "pause_turn")
 CUT_TURNS = 3
 """Replies in a row that the output limit may cut before the turn ends."""
 
@@ -61,7 +62,7 @@ def begin(session: Session, text: str | None) -> None:
     session.transcript.refresh()
     conversation = session.conversation
     if text is None:
-        if not (conversation.awaits_reply or conversation.pending_calls):
+        if conversation.idle and not (conversation.awaits_reply or conversation.pending_calls):
             raise UsageError(
                 "there is nothing to go on with: no question is open and no text stands below the last turn; "
                 'give a prompt: tinyclaw run --resume last "…"'
@@ -80,13 +81,17 @@ def _until_the_model_stops(session: Session, first: int) -> Generator[Event, Non
     cut_in_a_row = 0
     if calls := session.conversation.pending_calls:
         yield from run_calls(session, calls)
+    elif (said := last_reply(session)) is not None:
+        if said.stop_reason not in CUT_REASONS:
+            return _ending(said)
+        _answer_cut_calls(session, said)
     while True:
         session.interrupt.check()
         if session.max_requests is not None and session.conversation.requests - first >= session.max_requests:
             return "limit", f"the limit of {session.max_requests} requests is reached"
         reply = yield from _exchange(session)
         yield from _notices(session)
-        cut = reply.stop_reason in ("max_tokens", "pause_turn")
+        cut = reply.stop_reason in CUT_REASONS
         cut_in_a_row = cut_in_a_row + 1 if cut else 0
         if cut_in_a_row >= CUT_TURNS:
             _answer_cut_calls(session, reply)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tinyclaw.agent.session import Session
-from tinyclaw.state.transcript.content import result_block
+from tinyclaw.state.transcript.content import result_block, text_of
 from tinyclaw.state.transcript.fold import INTERRUPTED
 from tinyclaw.state.transcript.grammar import Block
 from tinyclaw.tools._permissions import denial
-from tinyclaw.types import ToolUse
+from tinyclaw.types import Reply, ToolUse, Usage
 
 
 def answer_lost_calls(session: Session, *, asked_again: bool) -> None:
@@ -32,6 +32,21 @@ def close_cut_turn(session: Session) -> None:
     """End a turn that an earlier process did not end, so that the next text opens a turn of its own."""
     if not session.conversation.idle:
         session.record(session.event("interrupted"), Block("turn_end", {"reason": "interrupted", "at": session.now}))
+
+
+def last_reply(session: Session) -> Reply | None:
+    """What the model said last in a turn that is not ended; None when it is not the model that spoke last.
+
+    An earlier process died before it recorded the turn's end, or, where the stop reason is max_tokens, before
+    it had the whole of the reply on disk.
+    """
+    conversation = session.conversation
+    groups = conversation.live_groups
+    if conversation.idle or conversation.awaits_reply or conversation.pending_calls or not groups:
+        return None
+    content = tuple(text_of(block) for block in groups[-1].blocks if block.kind == "text")
+    is_whole = conversation.usage_request == conversation.requests
+    return Reply(content, conversation.stop_reason if is_whole else "max_tokens", Usage(), session.model.name)
 
 
 def _answer(session: Session, call: ToolUse, text: str) -> None:

@@ -120,6 +120,9 @@ def _file_values(path: Path, shown: str, diagnostics: list[Diagnostic], *, from_
         return
     if found.data is None:
         return
+    if b"\0" in found.data:
+        diagnostics.append(Diagnostic(shown, 1, "holds NUL bytes and is no text", "its settings are not used"))
+        return
     from tinyclaw.state.documents import Document
 
     document = Document.parse(found.data, shown)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyclaw.errors import UsageError
+from tinyclaw.errors import StateError, UsageError
 from tinyclaw.state.transcript.grammar import parse
 
 _HEAD_BYTES = 4096
@@ -25,17 +26,27 @@ class SessionFile:
 
 
 def list_sessions(folder: Path) -> list[SessionFile]:
-    """All transcripts in ``folder``, oldest first. Files that cannot be read are listed by their name."""
-    if not folder.is_dir():
+    """All transcripts in ``folder``, oldest first. Files that cannot be read are listed by their name.
+
+    Raises: StateError when ``folder`` cannot be listed.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            found = [_session(entry) for entry in entries if _is_transcript(entry)]
+    except FileNotFoundError:
         return []
-    found = [_session(Path(entry.path), entry.stat()) for entry in os.scandir(folder) if _is_transcript(entry)]
+    except OSError as error:
+        raise StateError(
+            f"{folder}: cannot be listed ({error.strerror}); tinyclaw keeps its transcripts in that folder, "
+            "so mend its permissions, or move away what is in its place"
+        ) from error
     return sorted(found, key=lambda session: (session.id, session.path.name))
 
 
 def find_session(folder: Path, wanted: str) -> SessionFile:
     """The session called ``last``, or the one whose id or file name is, begins or ends with ``wanted``.
 
-    Raises: UsageError when there is none or more than one; it lists what there is.
+    Raises: UsageError when there is none or more than one; it lists what there is. StateError as ``list_sessions``.
     """
     sessions = list_sessions(folder)
     if wanted == "last":
@@ -57,17 +68,16 @@ def _matches(session: SessionFile, wanted: str) -> bool:
 
 
 def _is_transcript(entry: os.DirEntry[str]) -> bool:
-    return (
-        entry.name.endswith(".md") and ".lost-" not in entry.name and not entry.name.startswith(".") and entry.is_file()
-    )
+    return entry.name.endswith(".md") and ".lost-" not in entry.name and not entry.name.startswith(".")
 
 
-def _session(path: Path, status: os.stat_result) -> SessionFile:
+def _session(entry: os.DirEntry[str]) -> SessionFile:
+    path = Path(entry.path)
     try:
-        with path.open("rb") as file:
-            header = parse(file.read(_HEAD_BYTES), path.name).header
-    except OSError:
-        header = {}
+        status = entry.stat()
+    except OSError:  # a link that leads nowhere
+        status = entry.stat(follow_symlinks=False)
+    header = _header(path) if stat.S_ISREG(status.st_mode) else {}
     return SessionFile(
         path,
         header.get("session", path.stem),
@@ -76,3 +86,11 @@ def _session(path: Path, status: os.stat_result) -> SessionFile:
         status.st_size,
         status.st_mtime,
     )
+
+
+def _header(path: Path) -> dict[str, str]:
+    try:
+        with path.open("rb") as file:
+            return parse(file.read(_HEAD_BYTES), path.name).header
+    except OSError:
+        return {}

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tinyclaw.errors import Locked, NewerFormat, StateError
+from tinyclaw.state._reading import read
 from tinyclaw.state.transcript.bodies import to_json
 from tinyclaw.state.transcript.fold import Conversation, ImageLoader, conversation_of
 from tinyclaw.state.transcript.grammar import DAMAGED, FORMAT, OUTSIDE, Block, Parsed, parse, render, render_header
@@ -251,12 +252,10 @@ class Transcript:
             raise StateError(f"{self.path}: cannot be looked at ({error.strerror})") from error
 
     def _read(self) -> bytes:
-        try:
-            return self.path.read_bytes()
-        except OSError as error:
-            raise StateError(
-                f"{self.path}: the transcript cannot be read ({error.strerror}); mend its permissions"
-            ) from error
+        data = read(self.path).data
+        if data is None:
+            raise StateError(f"{self.path}: is gone")
+        return data
 
     def _open_for_append(self) -> int:
         try:
@@ -342,7 +341,8 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StateError(
-            f"{folder}: cannot be made ({error.strerror}); tinyclaw keeps its transcripts there"
+            f"{folder}: cannot be made ({error.strerror}); tinyclaw keeps its transcripts in that folder, "
+            "so make room for it, or move away what is in its place"
         ) from error
 
 
