@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import platform
-import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -136,7 +136,7 @@ def _transcript(options: Options, masker: Masker) -> Transcript:
         return Transcript.open(find_session(folder, options.resume).path, load_image)
     now = options.clock()
     title = masker.mask(" ".join(options.title.split()))[:120] or "session"
-    name = SessionName.new(now.strftime("%Y%m%d-%H%M%S"), title, secrets.token_hex(2))
+    name = SessionName.new(now.strftime("%Y%m%d-%H%M%S"), title, os.urandom(2).hex())
     created = now.isoformat(timespec="seconds").replace("+00:00", "Z")
     return Transcript.create(folder, name, title, created, load_image)
 

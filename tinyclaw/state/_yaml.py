@@ -21,9 +21,10 @@ _QUOTE = "quote the value"
 _KEY = re.compile(r"""(?P<key>"[^"]*"|'[^']*'|[^\s#"'\[\]{},&*!|>%@`?-].*?)[ \t]*:(?=[ \t]|$)""")
 
 # What YAML takes for a line break or refuses, tab and newline apart, is read as a private character and given back.
-_FOREIGN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_FOREIGN_CODES = (*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)
+_FOREIGN = re.compile(f"[{''.join(map(chr, _FOREIGN_CODES))}]")
 _STAND_IN = re.compile("[\U00100000-\U0010ffff]")
-_AWAY = {code: 0x100000 + code for code in range(0x10000) if _FOREIGN.match(chr(code))}
+_AWAY = {code: 0x100000 + code for code in _FOREIGN_CODES}
 _BACK = {stand_in: code for code, stand_in in _AWAY.items()}
 
 
