@@ -132,7 +132,8 @@ def _exchange(session: Session) -> Generator[Event, None, Reply]:
             if isinstance(event, Reply):
                 reply = event
                 break
-            partial = [*partial, event.text] if isinstance(event, TextDelta) else partial
+            if isinstance(event, TextDelta):
+                partial.append(event.text)
             yield event
     except Interrupted:
         _record_partial(session, "".join(partial))
