@@ -7,26 +7,23 @@ take in first (a new prefix, state events), so that the record and the request a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from tinyclaw.context.collection import Collected, Part, collect, fit
+from tinyclaw.context.collection import Collected, collect, fit
+from tinyclaw.context.events import state_events
 from tinyclaw.context.manifest import Entry, Manifest
 from tinyclaw.context.source import Limits, Piece, Source, SourceContext
 from tinyclaw.context.tokens import Estimator
 from tinyclaw.context.wire import describe
 from tinyclaw.errors import PromptTooLong
-from tinyclaw.state.files import ABSENT
 from tinyclaw.state.snapshot import Snapshot
 from tinyclaw.state.transcript.fold import Conversation, Message, canonical
 from tinyclaw.state.transcript.grammar import Block
 from tinyclaw.state.transcript.prefixes import Prefix, PrefixBlock
-from tinyclaw.state.transcript.statements import By, Statement, state_block, stated_text
 from tinyclaw.types import Json, Mode, Request, ToolSpec
 
-RESTATE_TOKENS = 30_000
-"""What an event said further back than this is said again in whole."""
 CACHE_SECONDS = 3600
 """After this the provider's cache has surely expired, and a new prefix costs nothing extra."""
 _LEAST_OUTPUT_TOKENS = 1024
@@ -93,7 +90,7 @@ def compile_request(inputs: Inputs) -> WorkingSet:
     if reason or prefix is None:
         prefix = _make_prefix(inputs, collected)
         blocks.append(Block("prefix", {"hash": prefix.hash, "reason": reason, "at": inputs.now}))
-    blocks += _state_events(inputs, prefix, collected)
+    blocks += state_events(inputs.conversation, prefix, collected, inputs.changed_during, _calibrated(inputs))
     sent = inputs.conversation.extended(blocks).messages(inputs.target.model)
     request, manifest = _assemble(inputs, prefix, sent.messages, collected)
     notes = tuple(f"{entry.file or name}: {entry.note}" for name, entry in manifest.entries.items() if entry.note)
@@ -172,69 +169,6 @@ def _make_prefix(inputs: Inputs, collected: Collected) -> Prefix:
         tuple(spec.to_wire() for spec in inputs.tools),
         tuple(PrefixBlock(each.id, each.text.strip(), each.path, each.revision, each.private) for each in pieces),
     )
-
-
-# State events
-
-
-def _state_events(inputs: Inputs, prefix: Prefix, collected: Collected) -> Iterator[Block]:
-    """One event for each live file whose revision is not the one that was stated last, in the order of reading.
-
-    An event in the conversation comes after the prefix, also after one that was made later; so a new
-    prefix does not overrule it.
-    """
-    conversation = inputs.conversation
-    number = conversation.last if conversation.awaits_reply else conversation.last + 1
-    live = {part.piece.path: part for part in collected.parts if part.piece.path}
-    pinned = {block.path: block for block in prefix.blocks if block.path}
-    for path in dict.fromkeys([*live, *pinned, *conversation.statements]):
-        part, said = live.get(path), _last_statement(conversation, path, pinned.get(path))
-        if path in collected.unknown:
-            continue
-        before = said.text if said else None
-        revision = part.piece.revision if part else ABSENT
-        text = part.piece.text.strip() if part else None
-        if revision != (said.revision if said else ABSENT):
-            yield state_block(path, revision, _by(inputs, path, part, before), text, before, number)
-        elif said and part and (path not in pinned or pinned[path].revision != revision) and _is_far(inputs, said):
-            yield state_block(path, revision, "outside", text, None, number)
-
-
-def _last_statement(conversation: Conversation, path: str, pinned: PrefixBlock | None) -> Statement | None:
-    """What was said of a file last: by an event or a tool's result, otherwise by the prefix.
-
-    The fold does not know the prefix, so the first diff of a pinned text is resolved here.
-    """
-    said = conversation.statements.get(path)
-    if pinned is None:
-        return said
-    if said is None:
-        return Statement(pinned.revision, pinned.text, 0, -1, 0)
-    if said.revision:
-        return said
-    text: str | None = pinned.text
-    for block in _events_of(conversation, path):
-        text = stated_text(block, text)
-        revision = str(block.attrs.get("rev", ""))
-        if text is None and revision == pinned.revision:
-            text = pinned.text
-        said = replace(said, revision=revision if text is not None else "", text=text)
-    return said
-
-
-def _events_of(conversation: Conversation, path: str) -> Iterator[Block]:
-    for group in conversation.live_groups:
-        yield from (block for block in group.blocks if block.kind == "state" and block.attrs.get("path") == path)
-
-
-def _by(inputs: Inputs, path: str, part: Part | None, before: str | None) -> By:
-    """Who changed it. Facts that are no files change by commands of ours alone."""
-    is_fact = part is not None and not part.source.watches and before is not None
-    return "during" if is_fact or path in inputs.changed_during else "outside"
-
-
-def _is_far(inputs: Inputs, said: Statement) -> bool:
-    return _calibrated(inputs).tokens(inputs.conversation.length - said.length) > RESTATE_TOKENS
 
 
 # The request
