@@ -250,7 +250,7 @@ def test_cache_marks_make_no_difference(recording: Recording):
 
 
 def test_a_picture_of_the_recorded_session_is_compared_as_it_was_sent(recording: Recording):
-    bench, picture = recording.bench, b"\x89PNG\r\n\x1a\npicture"
+    bench, picture = recording.bench, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
     bench.write(".task_outputs/s/1.png", picture)
     bench.conversation.load_image = lambda path, sha256: base64.b64encode(picture).decode()
     bench.say("what is in a.png?")
