@@ -3,7 +3,7 @@
 Run as a process: it imports everything once, then forks a child for each line of JSON on standard
 input, ``{"arguments": [...], "folder": "...", "environment": {...}, "output": "file"}``, and answers
 with the child's process id. ``{"wait": pid, "seconds": N}`` answers with its exit status, negative for a
-signal; a child that takes longer is killed.
+signal; a child that takes longer is killed. ``"file_bytes": N`` lets no file grow beyond N bytes.
 
 A child's *steps* are its calls into the system: open, write, rename, unlink, fork and so on. With
 ``"dies_at": N`` it kills itself right before its Nth step, with ``"interrupted_at": N`` it gets a
@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -108,6 +109,8 @@ def _become(order: Mapping[str, Any]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (output, 1), (output, 2)):
         os.dup2(source, target)
+    if "file_bytes" in order:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (order["file_bytes"],) * 2)
     os.chdir(order["folder"])
     os.environ.clear()
     os.environ.update(order["environment"])

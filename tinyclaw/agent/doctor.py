@@ -59,9 +59,10 @@ def _places(workspace: Workspace) -> Iterator[Diagnostic]:
     """Whatever is to be a folder is one, or is not there."""
     for name in (TRANSCRIPTS, f"{TRANSCRIPTS}/prefixes", OUTPUTS, OWN_FOLDER, str(Path(MEMORY_INDEX).parent), SKILLS):
         place = workspace.root / name
-        if os.path.lexists(place) and not place.is_dir():
+        is_folder = os.path.isdir(place)  # noqa: PTH112 (Path.is_dir raises for what is closed)
+        if os.path.lexists(place) and not is_folder:
             yield Diagnostic(name, None, "is no folder", "move it away")
-        elif place.is_dir() and not os.access(place, os.R_OK | os.X_OK):
+        elif is_folder and not os.access(place, os.R_OK | os.X_OK):
             yield Diagnostic(name, None, "cannot be listed", "give yourself the right to it")
 
 

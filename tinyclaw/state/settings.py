@@ -119,6 +119,8 @@ def _file_values(path: Path, shown: str, diagnostics: list[Diagnostic], *, from_
         diagnostics.append(Diagnostic(shown, None, str(error), "its settings are not used"))
         return
     if found.data is None:
+        if path.is_symlink():
+            diagnostics.append(Diagnostic(shown, None, "is a link that leads nowhere", "mend or delete the link"))
         return
     if b"\0" in found.data:
         diagnostics.append(Diagnostic(shown, 1, "holds NUL bytes and is no text", "its settings are not used"))
