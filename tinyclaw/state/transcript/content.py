@@ -9,10 +9,12 @@ import hashlib
 import json
 from typing import Any
 
+from tinyclaw.state.transcript.block import Block, heading
 from tinyclaw.state.transcript.bodies import fits_fence, to_json
-from tinyclaw.state.transcript.grammar import Block, heading
 from tinyclaw.types import Content, Json, Raw, Role, Text, Thinking, ToolUse
 
+_OWN_FIELDS = {"type", "id", "name", "input", "text", "thinking", "signature", "cache_control"}
+"""Fields that ``extra`` never holds, whatever somebody writes into it."""
 SPEAKERS: dict[Role, str] = {"user": "You", "assistant": "tinyclaw"}
 
 
@@ -43,9 +45,9 @@ def reply_block(content: Content, message: int, model: str, headline: str = "") 
         facts = _with_extra({"m": message, "role": "assistant"}, content.extra)
         return Block("text", facts, content.text, heading=heading(2, SPEAKERS["assistant"]))
     if isinstance(content, Raw):
-        facts = {"m": message, "role": "assistant", "model": model}
-        name = str(content.data.get("type", "block"))
-        return Block("raw", facts, to_json(content.data), heading=heading(3, name))
+        text = to_json(content.data)
+        facts = {"m": message, "role": "assistant", "model": model, "sha256": text_hash(text)}
+        return Block("raw", facts, text, heading=heading(3, str(content.data.get("type", "block"))))
     raise TypeError(f"a reply cannot hold {type(content).__name__}")
 
 
@@ -63,18 +65,25 @@ def image_block(call: str, message: int, path: str, media_type: str, sha256: str
     return Block("image", {"m": message, "id": call, "file": path, "media_type": media_type, "sha256": sha256})
 
 
-def call_of(block: Block) -> ToolUse:
-    """The call in a ``tool_use`` block; arguments that a person broke come out as an empty object."""
+def arguments_of(block: Block) -> Json | None:
+    """The arguments in a ``tool_use`` block; None where a person made something else of them than a JSON object."""
     try:
         arguments = json.loads(block.text)
+        json.dumps(arguments, allow_nan=False)
     except (ValueError, RecursionError):
-        arguments = {}
+        return None
     if not isinstance(arguments, dict):
-        arguments = {}
-    for pointer, text in zip(block.attrs.get("args", ()), block.parts[1:], strict=False):
+        return None
+    pointers = block.attrs.get("args")
+    for pointer, text in zip(pointers if isinstance(pointers, list) else (), block.parts[1:], strict=False):
         _put(arguments, str(pointer), text)
+    return arguments
+
+
+def call_of(block: Block) -> ToolUse:
+    """The call in a ``tool_use`` block; arguments that a person broke come out as an empty object."""
     name, identity = block.attrs.get("name"), block.attrs.get("id")
-    return ToolUse(str(identity or ""), str(name or "unknown"), arguments, _extra(block))
+    return ToolUse(str(identity or ""), str(name or "unknown"), arguments_of(block) or {}, _extra(block))
 
 
 def text_of(block: Block) -> Text:
@@ -90,6 +99,9 @@ def thinking_of(block: Block) -> Thinking | None:
 
 
 def raw_of(block: Block) -> Raw | None:
+    """The block as the API sent it, or None when a person edited it."""
+    if block.attrs.get("sha256") != text_hash(block.text):
+        return None
     try:
         data = json.loads(block.text)
     except (ValueError, RecursionError):
@@ -125,7 +137,9 @@ def _take_long_texts(value: Any, pointer: str, pointers: list[str], texts: list[
 
 def _put(target: Any, pointer: str, text: str) -> None:
     """Set the string at ``pointer``; a pointer into nowhere, made by hand, sets nothing."""
-    *parents, last = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]] or [""]
+    if not pointer.startswith("/"):
+        return
+    *parents, last = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
     for step in parents:
         target = _step(target, step)
     if isinstance(target, dict):
@@ -148,4 +162,4 @@ def _with_extra(facts: Json, extra: Json) -> Json:
 
 def _extra(block: Block) -> Json:
     extra = block.attrs.get("extra")
-    return extra if isinstance(extra, dict) else {}
+    return {key: value for key, value in extra.items() if key not in _OWN_FIELDS} if isinstance(extra, dict) else {}

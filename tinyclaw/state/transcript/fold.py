@@ -2,63 +2,49 @@
 
 Nothing is formatted or decided here that a block does not record: clears, compactions, rewinds,
 prefixes and statements are applied, never recomputed. What cannot be sent as it stands is repaired
-on the way out, and each repair is said: ``Sent.notes``. The rules that the result obeys are those
-of the Messages API (https://docs.claude.com/en/api/messages): roles alternate, the first message is
-the user's, every call is answered by one result in the next user message, results stand first, ids
-are unique, no text is blank, thinking goes back signed, unchanged and first, or not at all.
+on the way out (see ``messages``), and each repair is said: ``Sent.notes``. Invariant: roles
+alternate, and the first message is the user's.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
-from tinyclaw.state.transcript.content import call_of, raw_of, text_of, thinking_of
-from tinyclaw.state.transcript.grammar import DAMAGED, OUTSIDE, Block
+from tinyclaw.state.transcript.block import OUTSIDE, Block
+from tinyclaw.state.transcript.content import call_of
+from tinyclaw.state.transcript.messages import (
+    INTERRUPTED,
+    TAKEN_OUT,
+    Group,
+    ImageLoader,
+    Message,
+    assistant_message,
+    call_ids,
+    canonical,
+    user_message,
+)
 from tinyclaw.state.transcript.statements import Statement, stated_text
-from tinyclaw.types import Image, Json, Role, ToolResult, ToolUse, Usage
+from tinyclaw.types import Json, Role, ToolUse, Usage
 
-INTERRUPTED = "Interrupted before it finished; the outcome is unknown. Look at the real state before you do it again."
-TAKEN_OUT = "(What stood here in the conversation was taken out.)"
-
-ImageLoader = Callable[[str, str], str | None]
-"""Path and hash of a stored picture to its base64 text, or None when it is gone or changed."""
+__all__ = [
+    "INTERRUPTED",
+    "TAKEN_OUT",
+    "Conversation",
+    "Group",
+    "ImageLoader",
+    "Message",
+    "Permission",
+    "Sent",
+    "canonical",
+    "conversation_of",
+    "merge_manifest",
+]
 
 _USER_KINDS = frozenset({"tool_result", "image", "state"})
-_SAID = frozenset({"text", "compact", OUTSIDE})
 _MESSAGE_KINDS = frozenset({"text", "thinking", "tool_use", "raw"}) | _USER_KINDS
-
-
-def canonical(value: Any) -> bytes:
-    """JSON bytes that are equal exactly when the values are."""
-    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """The blocks of one message number and role, compared by identity."""
-
-    number: int
-    role: Role
-    turn: int
-    blocks: tuple[Block, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Message:
-    """One message in wire form with what is derived from it once: its hash, its length, its calls."""
-
-    wire: Json
-    digest: str
-    length: int
-    calls: tuple[ToolUse, ...]
-    notes: tuple[str, ...]
-    number: int
 
 
 @dataclass(frozen=True)
@@ -79,6 +65,16 @@ class Permission:
     call: str
     allowed: bool | None
     started: bool = False
+
+
+@dataclass(frozen=True)
+class _Compaction:
+    """A summary in the place of all messages before number ``keep``, and what it replaced."""
+
+    keep: int
+    group: Group
+    replaced: tuple[Group, ...]
+    unstated: tuple[tuple[str, Statement], ...]
 
 
 @dataclass
@@ -115,8 +111,10 @@ class Conversation:
     notes: list[str] = field(default_factory=list)
     cleared: dict[str, str] = field(default_factory=dict)
     left_out: set[int] = field(default_factory=set)
-    summary: Block | None = None
     _order: int = 0
+    _turn_order: int = 0
+    _stated: list[tuple[str, Statement]] = field(default_factory=list)
+    _compactions: list[_Compaction] = field(default_factory=list)
     _memo: dict[tuple[Any, ...], Message] = field(default_factory=dict)
 
     def extended(self, blocks: Iterable[Block]) -> Conversation:
@@ -130,6 +128,8 @@ class Conversation:
             cleared=dict(self.cleared),
             left_out=set(self.left_out),
             notes=list(self.notes),
+            _stated=list(self._stated),
+            _compactions=list(self._compactions),
         )
         for block in blocks:
             copy.append(block)
@@ -142,30 +142,34 @@ class Conversation:
             self._take_content(block)
         elif block.kind == OUTSIDE:
             self._take_outside(block)
-        elif block.kind == DAMAGED:
-            self.notes.append(f"line {block.line}: a damaged block is left out")
-        elif handler := getattr(self, f"_take_{block.kind}", None):
-            handler(block)
+        elif take := _RECORDS.get(block.kind):
+            take(self, block)
 
     # Content of messages
 
     def _take_content(self, block: Block) -> None:
-        role: Role = "user" if block.kind in _USER_KINDS or block.attrs.get("role") == "user" else "assistant"
+        is_users = block.kind in _USER_KINDS or (block.kind == "text" and block.attrs.get("role") == "user")
         number = _number(block, "m")
         if number is None:
             self.notes.append(f"line {block.line}: this {block.kind} has no message number; it joins the one before")
             number = self.last or 1
-        self._put(block, number, role)
-        if block.kind == "state":
-            self._take_state(block, number)
-        elif block.kind == "tool_result":
-            self._take_revisions(block, number)
+        elif number > self.last + 1:
+            gap = (
+                f"message {number - 1} is"
+                if number == self.last + 2
+                else f"messages {self.last + 1} to {number - 1} are"
+            )
+            self.notes.append(f"line {block.line}: {gap} missing before this one")
+        self._put(block, number, "user" if is_users else "assistant")
+        if self.turn not in self.left_out:
+            self._take_statements(block, number)
         self.length += sum(map(len, block.parts))
 
     def _put(self, block: Block, number: int, role: Role) -> None:
         self.idle = self.idle and block.kind == OUTSIDE
         if block.box is False:
             self.left_out.add(self.turn)
+            self._forget_statements(lambda said: said.order > self._turn_order)
         latest = self.groups[-1] if self.groups else None
         if latest and (latest.number, latest.role, latest.turn) == (number, role, self.turn):
             self.groups[-1] = replace(latest, blocks=(*latest.blocks, block))
@@ -179,23 +183,44 @@ class Conversation:
         else:
             self.notes.append(f"line {block.line}: text between blocks of a turn is kept as a note and not sent")
 
+    # Statements of files
+
+    def _take_statements(self, block: Block, number: int) -> None:
+        if block.kind == "state":
+            self._take_state(block, number)
+        elif block.kind == "tool_result":
+            self._take_revisions(block, number)
+
     def _take_state(self, block: Block, number: int) -> None:
-        if self.turn in self.left_out:
-            return
         path = str(block.attrs.get("path", ""))
-        before = self.statements.get(path)
+        is_diff = block.attrs.get("how") == "diff"
+        before = self.statements.get(path) if is_diff else None
         text = stated_text(block, before.text if before else None)
-        is_known = text is not None or block.attrs.get("how") != "diff"
+        is_known = text is not None or not is_diff
         revision = str(block.attrs.get("rev", "")) if is_known else ""  # a diff of what is not there states nothing
-        self.statements[path] = Statement(revision, text, number, self._order, self.length)
+        since = before.since if before else 0 if is_diff else number
+        self._state(path, Statement(revision, text, number, self._order, self.length, since))
 
     def _take_revisions(self, block: Block, number: int) -> None:
         revisions = block.attrs.get("revisions")
         states = block.attrs.get("states")
-        for path, revision in revisions.items() if isinstance(revisions, dict) else ():
-            self.revisions[str(path)] = str(revision)
+        for path, revision in _mapping(revisions).items():
+            self.revisions[path] = str(revision)
             if isinstance(states, list) and path in states:
-                self.statements[str(path)] = Statement(str(revision), None, number, self._order, self.length)
+                before = self.statements.get(path)
+                since = before.since if before else number
+                self._state(path, Statement(str(revision), None, number, self._order, self.length, since))
+
+    def _state(self, path: str, said: Statement) -> None:
+        self._stated.append((path, said))
+        self.statements[path] = said
+
+    def _forget_statements(self, is_gone: Callable[[Statement], bool]) -> tuple[tuple[str, Statement], ...]:
+        """Let older statements stand again where newer ones are no longer in the conversation; gives what went."""
+        gone = tuple(entry for entry in self._stated if is_gone(entry[1]))
+        self._stated = [entry for entry in self._stated if not is_gone(entry[1])]
+        self.statements = dict(self._stated)
+        return gone
 
     # Records
 
@@ -206,9 +231,7 @@ class Conversation:
 
     def _take_request(self, block: Block) -> None:
         self.requests = max(self.requests, _number(block, "n") or 0)
-        change = block.attrs.get("manifest")
-        if isinstance(change, dict):
-            self.manifest = merge_manifest(self.manifest, change)
+        self.manifest = merge_manifest(self.manifest, _mapping(block.attrs.get("manifest")))
 
     def _take_reply(self, block: Block) -> None:
         tokens = [_number(block, name) or 0 for name in ("in", "out", "cache_read", "cache_write")]
@@ -221,9 +244,7 @@ class Conversation:
         self.spent += Usage(*(_number(block, name) or 0 for name in ("in", "out", "cache_read", "cache_write")))
 
     def _take_clear(self, block: Block) -> None:
-        results = block.attrs.get("results")
-        if isinstance(results, dict):
-            self.cleared.update({str(key): str(marker) for key, marker in results.items()})
+        self.cleared.update({call: str(marker) for call, marker in _mapping(block.attrs.get("results")).items()})
 
     def _take_compact(self, block: Block) -> None:
         keep = _number(block, "keep")
@@ -231,15 +252,24 @@ class Conversation:
             self.notes.append(f"line {block.line}: this summary names no message that is there; it is void")
             return
         assert keep is not None
+        replaced = tuple(group for group in self.groups if group.number < keep)
+        unstated = self._forget_statements(lambda said: said.since < keep)
         self.groups = [group for group in self.groups if group.number >= keep]
-        self.statements = {path: said for path, said in self.statements.items() if said.message >= keep}
-        self.summary = block
+        self._compactions.append(_Compaction(keep, Group(0, "user", -1, (block,)), replaced, unstated))
+
+    def _rewind(self, first: int) -> None:
+        """Take the messages from number ``first`` on out; a summary that speaks of them goes with them."""
+        while self._compactions and self._compactions[-1].keep > first:
+            undone = self._compactions.pop()
+            self.groups = [*undone.replaced, *self.groups]
+            self._stated = [*undone.unstated, *self._stated]
+        self.groups = [group for group in self.groups if group.number < first]
+        self._forget_statements(lambda said: said.message >= first)
 
     def _take_event(self, block: Block) -> None:
         what = block.attrs.get("what")
         if what == "rewind" and (first := _number(block, "m")) is not None:
-            self.groups = [group for group in self.groups if group.number < first]
-            self.statements = {path: said for path, said in self.statements.items() if said.message < first}
+            self._rewind(first)
         elif what == "permission":
             call = str(block.attrs.get("id", ""))
             self.permissions[call] = Permission(call, True if block.box else None)
@@ -251,6 +281,7 @@ class Conversation:
     def _take_turn_end(self, block: Block) -> None:
         self.idle = True
         self.turn += 1
+        self._turn_order = self._order
 
     # What is sent
 
@@ -262,69 +293,75 @@ class Conversation:
         return [group for group in self.groups if group.turn not in self.left_out]
 
     @property
+    def summary(self) -> Block | None:
+        """The summary that stands for the messages before the kept ones, if there is one."""
+        return self._compactions[-1].group.blocks[0] if self._compactions else None
+
+    @property
     def pending_calls(self) -> tuple[ToolUse, ...]:
         """The calls of the last message that no result answers yet, in order."""
-        answered: set[str] = set()
-        for group in reversed(self.live_groups):
-            if group.role == "assistant":
-                calls = (call_of(block) for block in group.blocks if block.kind == "tool_use")
-                return tuple(call for call in calls if call.id not in answered)
-            answered |= {str(block.attrs.get("id")) for block in group.blocks if block.kind == "tool_result"}
-        return ()
+        groups = self.live_groups
+        last = max((index for index, group in enumerate(groups) if group.role == "assistant"), default=0)
+        calls = [call_of(block) for group in groups[last:] for block in group.blocks if block.kind == "tool_use"]
+        if not calls:
+            return ()
+        results = (block for group in groups[last:] for block in group.blocks if block.kind == "tool_result")
+        closed = {str(block.attrs.get("id") or "") for block in results} | set(call_ids(groups[:last]))
+        return tuple({call.id: call for call in calls if call.id not in closed}.values())
 
     @property
     def awaits_reply(self) -> bool:
         """Whether the last thing in the conversation is the user's: text, state or results."""
         groups = self.live_groups
-        return bool(groups) and groups[-1].role == "user" and not self.pending_calls
+        if not groups or groups[-1].role == "assistant" or self.pending_calls:
+            return False
+        return any(block.kind == "tool_result" or block.text.strip() for block in groups[-1].blocks)
 
     def messages(self, model: str) -> Sent:
         """The messages as ``model`` would get them; thinking that another model signed is left out."""
         sent: list[Message] = []
         notes: list[str] = []
-        seen: set[str] = set()
+        used: set[str] = set()
         for role, run in groupby(self._runs(), key=lambda group: group.role):
             groups = tuple(run)
-            calls = sent[-1].calls if sent else ()
+            if sent and sent[-1].wire["role"] == role:  # nothing of what stood between them can be sent
+                merged = sent.pop()
+                used.difference_update(call.id for call in merged.calls)
+                groups = (*merged.groups, *groups)
             if role == "assistant":
-                if calls:
-                    sent.append(self._answers(calls))
-                elif not sent or sent[-1].wire["role"] == "assistant":
-                    sent.append(_message("user", [{"type": "text", "text": TAKEN_OUT}], (), (), 0))
-                message = self._assistant(groups, model, seen)
-                seen.update(call.id for call in message.calls)
+                message = self._assistant(groups, model, used)
             else:
-                message = self._user(groups, calls)
-            notes += message.notes
-            if message.wire["content"]:
-                sent.append(message)
+                message = self._user(groups, sent[-1].calls if sent else ())
+            if message.is_empty:
+                notes += message.notes
+                continue
+            sent.append(message)
+            used.update(call.id for call in message.calls)
+        if sent and sent[0].wire["role"] == "assistant":
+            note = "the conversation began with the model; a placeholder stands before it"
+            sent.insert(0, Message.of("user", [{"type": "text", "text": TAKEN_OUT}], notes=(note,)))
         if sent and sent[-1].calls:
-            sent.append(self._answers(sent[-1].calls))
-        return Sent(tuple(sent), tuple(notes))
+            sent.append(self._user((), sent[-1].calls))
+        return Sent(tuple(sent), (*notes, *(note for message in sent for note in message.notes)))
 
     def _runs(self) -> Iterator[Group]:
-        if self.summary is not None:
-            yield Group(0, "user", -1, (self.summary,))
+        if self._compactions:
+            yield self._compactions[-1].group
         yield from self.live_groups
 
-    def _assistant(self, groups: tuple[Group, ...], model: str, seen: set[str]) -> Message:
-        key = (groups, model)
-        known = self._memo.get(key)
-        if known is not None and seen.isdisjoint(call.id for call in known.calls):
-            return known
-        made = _assistant_message(groups, model, seen)
-        self._memo[key] = made
-        return made
+    def _assistant(self, groups: tuple[Group, ...], model: str, used: set[str]) -> Message:
+        taken = frozenset(used.intersection(call_ids(groups)))
+        key = (groups, model, taken)
+        if key not in self._memo:
+            self._memo[key] = assistant_message(groups, model, taken)
+        return self._memo[key]
 
     def _user(self, groups: tuple[Group, ...], calls: tuple[ToolUse, ...]) -> Message:
         markers = tuple((call.id, self.cleared[call.id]) for call in calls if call.id in self.cleared)
-        key = (groups, tuple(call.id for call in calls), markers)
+        key = (groups, tuple((call.id, call.name) for call in calls), markers)
         if key not in self._memo:
-            self._memo[key] = _user_message(groups, calls, dict(markers), self.load_image)
+            self._memo[key] = user_message(groups, calls, dict(markers), self.load_image)
         return self._memo[key]
-
-    def _answers(self, calls: tuple[ToolUse, ...]) -> Message:
-        return _user_message((), calls, {}, self.load_image)
 
 
 def conversation_of(blocks: Iterable[Block], load_image: ImageLoader = lambda path, sha256: None) -> Conversation:
@@ -337,123 +374,29 @@ def conversation_of(blocks: Iterable[Block], load_image: ImageLoader = lambda pa
 
 def merge_manifest(manifest: Json, change: Json) -> Json:
     """A manifest after a recorded difference: ``set`` adds or replaces entries, ``drop`` takes them out."""
-    blocks = {**manifest.get("blocks", {}), **(change.get("set") or {})}
-    gone = set(change.get("drop") or ())
+    blocks = {**_mapping(manifest.get("blocks")), **_mapping(change.get("set"))}
+    dropped = change.get("drop")
+    gone = dropped if isinstance(dropped, list) else []
     rest = {key: value for key, value in change.items() if key not in ("set", "drop")}
     return {**rest, "blocks": {key: entry for key, entry in blocks.items() if key not in gone}}
+
+
+_RECORDS: dict[str, Callable[[Conversation, Block], None]] = {
+    "clear": Conversation._take_clear,
+    "compact": Conversation._take_compact,
+    "event": Conversation._take_event,
+    "prefix": Conversation._take_prefix,
+    "reply": Conversation._take_reply,
+    "request": Conversation._take_request,
+    "side": Conversation._take_side,
+    "turn_end": Conversation._take_turn_end,
+}
+
+
+def _mapping(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
 
 
 def _number(block: Block, name: str) -> int | None:
     value = block.attrs.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _message(
-    role: Role, content: list[Json], calls: tuple[ToolUse, ...], notes: tuple[str, ...], number: int
-) -> Message:
-    wire = _scrubbed({"role": role, "content": content})
-    data = canonical(wire)
-    return Message(wire, hashlib.sha256(data).hexdigest(), len(data), calls, notes, number)
-
-
-def _scrubbed(wire: Json) -> Json:
-    """``wire`` without half surrogates, which UTF-8 cannot carry."""
-    text = json.dumps(wire, ensure_ascii=False)
-    if re.search("[\ud800-\udfff]", text):
-        scrubbed: Json = json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-        return scrubbed
-    return wire
-
-
-def _safe(text: str, other: str) -> str:
-    """``text`` as the API wants ids and names: letters, digits, ``_`` and ``-``."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", text)[:128] or other
-
-
-def _assistant_message(groups: tuple[Group, ...], model: str, seen: set[str]) -> Message:
-    content: list[Json] = []
-    calls: list[ToolUse] = []
-    notes: list[str] = []
-    for block in (block for group in groups for block in group.blocks):
-        if block.kind == "tool_use":
-            call = call_of(block)
-            call = replace(call, id=_safe(call.id, "call"), name=_safe(call.name, "unknown"))
-            if call.id in seen or any(call.id == other.id for other in calls):
-                notes.append(f"line {block.line}: a second call has the id {call.id}; the first one counts")
-                continue
-            calls.append(call)
-            content.append(call.to_wire())
-        elif block.kind == "thinking":
-            if (wire := _thinking_wire(block, model, first=all("thinking" in w["type"] for w in content))) is not None:
-                content.append(wire)
-            else:
-                notes.append(
-                    f"line {block.line}: thinking that was edited, moved or signed by another model is left out"
-                )
-        elif block.kind == "raw":
-            raw = raw_of(block)
-            if raw is not None and (block.attrs.get("model") == model or "thinking" not in raw.data["type"]):
-                content.append(raw.to_wire())
-        elif block.text.strip():
-            content.append(text_of(block).to_wire())
-    return _message("assistant", content, tuple(calls), tuple(notes), groups[0].number)
-
-
-def _thinking_wire(block: Block, model: str, *, first: bool) -> Json | None:
-    thinking = thinking_of(block)
-    if thinking is None or not first or block.attrs.get("model") != model:
-        return None
-    return thinking.to_wire()
-
-
-def _user_message(
-    groups: tuple[Group, ...], calls: tuple[ToolUse, ...], markers: dict[str, str], load_image: ImageLoader
-) -> Message:
-    blocks = [block for group in groups for block in group.blocks]
-    results, notes = _results(blocks, calls, markers, load_image)
-    states = [block.text for block in blocks if block.kind == "state"]
-    said = [block.text.strip() if block.kind == OUTSIDE else block.text for block in blocks if block.kind in _SAID]
-    texts = [{"type": "text", "text": text} for text in (*states, *said) if text.strip()]
-    return _message("user", results + texts, (), tuple(notes), groups[0].number if groups else 0)
-
-
-def _results(
-    blocks: list[Block], calls: tuple[ToolUse, ...], markers: dict[str, str], load_image: ImageLoader
-) -> tuple[list[Json], list[str]]:
-    """The results in call order, one for each call, and what had to be said."""
-    given: dict[str, Block] = {}
-    notes: list[str] = []
-    known = {call.id for call in calls}
-    for block in blocks:
-        if block.kind != "tool_result":
-            continue
-        call = _safe(str(block.attrs.get("id") or ""), "call")
-        if call not in known or call in given:
-            notes.append(f"line {block.line}: this result answers no call of the message before it; it is left out")
-        else:
-            given[call] = block
-    wires = []
-    for call_use in calls:
-        found = given.get(call_use.id)
-        if found is None:
-            notes.append(f"the call {call_use.id} ({call_use.name}) has no result; it counts as interrupted")
-            wires.append(ToolResult(call_use.id, INTERRUPTED, is_error=True).to_wire())
-        elif call_use.id in markers:
-            wires.append(ToolResult(call_use.id, markers[call_use.id]).to_wire())
-        else:
-            wires.append(_result_wire(found, call_use.id, blocks, load_image))
-    return wires, notes
-
-
-def _result_wire(block: Block, call: str, blocks: list[Block], load_image: ImageLoader) -> Json:
-    text = block.text
-    images = []
-    for picture in blocks:
-        if picture.kind == "image" and picture.attrs.get("id") == block.attrs.get("id"):
-            path = str(picture.attrs.get("file", ""))
-            data = load_image(path, str(picture.attrs.get("sha256", "")))
-            if data is None:
-                text += f"\n(the picture {path} is gone or changed and is left out)"
-            else:
-                images.append(Image(str(picture.attrs.get("media_type", "image/png")), data))
-    return ToolResult(call, text, block.attrs.get("is_error") is True, tuple(images)).to_wire()

@@ -12,7 +12,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from tinyclaw.state.transcript.grammar import Block
+from tinyclaw.state.transcript.block import Block, heading
+from tinyclaw.state.transcript.content import text_hash
+from tinyclaw.types import Json
 
 How = Literal["whole", "diff", "gone"]
 By = Literal["outside", "agent", "during"]
@@ -27,7 +29,8 @@ class Statement:
 
     ``text`` is None where it cannot be rebuilt from the transcript (a tool's result stated it, or a
     person edited it). ``order`` is its place in the file, ``length`` the conversation's length in
-    characters before it; ``message`` is its message number.
+    characters before it; ``message`` is its message number, ``since`` that of the whole text that it
+    builds on (0 where that is in the prefix).
     """
 
     revision: str
@@ -35,13 +38,16 @@ class Statement:
     message: int
     order: int
     length: int
+    since: int = 0
 
 
 def state_block(path: str, revision: str, by: By, text: str | None, before: str | None, message: int) -> Block:
     """The event that says what ``path`` is now: whole, as a diff from ``before``, or gone (``text`` is None)."""
     how, content = _shortest(text, before)
-    facts = {"m": message, "path": path, "rev": revision, "by": by, "how": how}
-    return Block("state", facts, _wire(path, revision, by, how, content), heading=f"### {_heading_words(path)}")
+    facts: Json = {"m": message, "path": path, "rev": revision, "by": by, "how": how}
+    if how == "diff" and before is not None:
+        facts["from"] = text_hash(before)
+    return Block("state", facts, _wire(path, revision, by, how, content), heading=heading(3, path))
 
 
 def stated_text(block: Block, before: str | None) -> str | None:
@@ -50,7 +56,7 @@ def stated_text(block: Block, before: str | None) -> str | None:
     content = block.text.partition("\n")[2].rpartition("\n</state ")[0]
     if how == "whole":
         return content
-    if how == "diff" and before is not None:
+    if how == "diff" and before is not None and block.attrs.get("from") in (None, text_hash(before)):
         return apply_diff(before, content)
     return None
 
@@ -73,10 +79,6 @@ def _wire(path: str, revision: str, by: By, how: How, content: str) -> str:
     return f'<state path="{name}" revision="{revision}" how="{how}" changed="{by}">\n{content}\n</state {tag}>'
 
 
-def _heading_words(path: str) -> str:
-    return re.sub(r"[<\\\x00-\x1f\x7f-\x9f\ud800-\udfff]+", "_", path)[:80]
-
-
 def make_diff(before: str, after: str) -> str:
     """The hunks of a unified diff with two lines of context, without file names."""
     lines = difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=2)
@@ -88,9 +90,11 @@ def apply_diff(before: str, diff: str) -> str | None:
     source = before.split("\n")
     result: list[str] = []
     position = 0
-    for line in diff.split("\n"):
+    for line in diff.split("\n") if diff else ():
         if hunk := _HUNK.fullmatch(line):
             start = int(hunk[1]) - (hunk[2] != "0")
+            if not position <= start <= len(source):
+                return None
             result += source[position:start]
             position = start
         elif line.startswith("+"):
