@@ -63,8 +63,11 @@ class Message:
 
     @classmethod
     def of(cls, role: Role, content: list[Json], **derived: Any) -> Message:
-        wire = _scrubbed({"role": role, "content": content})
+        wire: Json = {"role": role, "content": content}
         data = canonical(wire)
+        if b"\\ud" in data:  # characters beyond the first 65,536, which are fine, or halves of them, which are not
+            wire = _scrubbed(wire)
+            data = canonical(wire)
         return cls(wire, hashlib.sha256(data).hexdigest(), len(data), **derived)
 
     @property
@@ -138,10 +141,8 @@ def user_message(
 def _scrubbed(wire: Json) -> Json:
     """``wire`` without half surrogates, which UTF-8 cannot carry."""
     text = json.dumps(wire, ensure_ascii=False)
-    if re.search("[\ud800-\udfff]", text):
-        scrubbed: Json = json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-        return scrubbed
-    return wire
+    scrubbed: Json = json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return scrubbed
 
 
 def _safe(value: object, other: str) -> str:
