@@ -31,3 +31,13 @@ print(threading.active_count(), finish_import().Anthropic.__name__, threading.ac
 def test_starting_again_later_is_harmless():
     start_import()
     assert finish_import() is finish_import()
+
+
+def test_the_collector_works_again_after_the_import():
+    program = """
+import gc
+from tinyclaw.model.base import finish_import
+finish_import()
+print(gc.isenabled(), gc.get_freeze_count() > 100_000)
+"""
+    assert run(program) == "True True\n"

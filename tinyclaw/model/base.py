@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 from collections.abc import Iterator
 from types import ModuleType
@@ -62,5 +63,13 @@ def finish_import() -> ModuleType:
 
 
 def _import_quietly() -> None:
-    with contextlib.suppress(ImportError):  # raised again, and reported, by finish_import
-        import anthropic  # noqa: F401
+    """Import with the collector at rest: what an import makes stays, and looking through it is a tenth of the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with contextlib.suppress(ImportError):  # raised again, and reported, by finish_import
+            import anthropic  # noqa: F401
+    finally:
+        gc.freeze()
+        if collects:
+            gc.enable()
