@@ -66,7 +66,7 @@ class Whole:
     steps: int
 
 
-@pytest.mark.parametrize("times", [5, pytest.param(200, marks=FULL)])
+@pytest.mark.parametrize("times", [3, pytest.param(200, marks=FULL)])
 def test_killed_at_random_moments_a_session_goes_on_and_loses_nothing(tmp_path: Path, times: int):
     chance = random.Random(20261130)
     with MessagesApi() as server, Launcher() as launcher:

@@ -122,6 +122,24 @@ main()
     assert list(workspace.iterdir()) == []
 
 
+def test_control_c_in_a_callback_of_the_interpreter_which_swallows_errors_ends_too(workspace):
+    code = """
+import os, signal, sys, weakref
+class Thing: pass
+class Presses:
+    def find_spec(self, name, path=None, target=None):
+        if name == "tinyclaw.cli.run":
+            thing = Thing()
+            self.callback = weakref.ref(thing, lambda gone: [os.kill(os.getpid(), signal.SIGINT) for _ in range(3)])
+sys.meta_path.insert(0, Presses())
+from tinyclaw.cli.main import main
+main()
+"""
+    command = [sys.executable, "-c", code, "run", "-m", "replay:none", "hi"]
+    done = subprocess.run(command, cwd=workspace, env=environment(), capture_output=True, text=True, timeout=SECONDS)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 def test_control_c_while_standard_input_is_read_ends_quietly(workspace):
     process = subprocess.Popen(
         [*PROGRAM, "run", "-m", "replay:none", "-"],

@@ -24,15 +24,16 @@ def run_once(choices: Choices, prompt: str | None, output_format: str) -> int:
     out, err = standard_terminals()
     text = _text(prompt, resumes=choices.resume is not None)
     questions = TerminalQuestions(err, signals.interrupt) if err.is_terminal and os.isatty(0) else None
-    session = open_session(choices.options(interrupt=signals.interrupt, ask=questions, title=text or ""))
-    try:
-        output = output_for(output_format, out, err)
-        with signals.turn():
+    options = choices.options(interrupt=signals.interrupt, ask=questions, title=text or "")
+    with signals.turn():  # from here on Ctrl-C is a wish, so that opening and closing are never cut short
+        session = open_session(options)
+        try:
+            output = output_for(output_format, out, err)
             output.show(started(session, resumed=choices.resume is not None))
             code = show_turn(session, text, output)
-        return EXIT_INTERRUPTED if signals.must_end else code
-    finally:
-        session.close()
+        finally:
+            session.close()
+    return EXIT_INTERRUPTED if signals.must_end else code
 
 
 def _text(prompt: str | None, *, resumes: bool) -> str | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import select
 import stat
-import sys
 
 FIRST_BYTE_SECONDS = 0.3
 """An open pipe that nobody writes to must not hold a prompt that was given otherwise."""
+
+_CHUNK_BYTES = 65_536
+_TICK_SECONDS = 0.2
 
 
 def read_piped() -> str:
@@ -40,10 +42,17 @@ def _comes_soon() -> bool:
 
 
 def _read_all() -> bytes:
+    """Never blocks for long, since Python acts on a signal that comes between two reads only when the next one ends."""
+    pieces = []
     try:
-        return sys.stdin.buffer.read() if sys.stdin is not None else b""
+        while True:
+            if select.select([0], [], [], _TICK_SECONDS)[0]:
+                pieces.append(os.read(0, _CHUNK_BYTES))
+                if not pieces[-1]:
+                    break
     except OSError:  # a folder, or a terminal that has gone
         return b""
+    return b"".join(pieces)
 
 
 def _decode(data: bytes) -> str:

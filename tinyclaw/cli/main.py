@@ -15,6 +15,7 @@ def main() -> NoReturn:
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # while there is nothing to close yet
+    sys.unraisablehook = _unraisable
     _open_standard_streams()
     from tinyclaw.cli._group import FAILED, INTERRUPTED, run
 
@@ -27,6 +28,13 @@ def main() -> NoReturn:
     except OSError:  # whoever read our output has left
         code = FAILED
     _leave(code)
+
+
+def _unraisable(lost: sys.UnraisableHookArgs) -> None:
+    """A Ctrl-C that came in a callback of the interpreter, as while a module is imported, ends us all the same."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        os._exit(130)
+    sys.__unraisablehook__(lost)
 
 
 def _open_standard_streams() -> None:
