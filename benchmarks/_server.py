@@ -18,6 +18,7 @@ from tinyclaw.agent.start import Options, open_session
 from tinyclaw.state.workspace import Workspace
 
 Json = dict[str, Any]
+PROJECT = str(Path(__file__).parents[1])
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def serving(script: list[Any]) -> Iterator[tuple[str, Path]]:
         path = Path(folder) / "script.json"
         path.write_text(json.dumps(script))
         command = [sys.executable, "-m", "tests.messages_api", str(path), "--port", "0", "--log", str(log)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=PROJECT) as server:
             assert server.stdout is not None
             try:
                 yield server.stdout.readline().split()[-1], log
@@ -56,3 +57,7 @@ def workspace() -> Iterator[Path]:
         root.mkdir()
         time.sleep(0.4)
         yield root
+
+
+def git(root: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-c", "user.name=b", "-c", "user.email=b@b", *arguments], cwd=root, check=True)

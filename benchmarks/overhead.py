@@ -1,61 +1,92 @@
 """Our own time per request: from the end of a reply to the next request on the wire, tool time taken out.
 
 A session of 200 requests with reads, searches and commands, in an empty workspace and in one with
-10,000 memory records, 1,000 skills and a git repository of 50,000 files.
+10,000 memory records, 1,000 skills and a git repository of 50,000 files, turn by turn, so that what
+else the machine does meets both.
 """
 
 from __future__ import annotations
 
 import json
-import statistics
-import subprocess
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
-from benchmarks._server import Json, exchanges, opened, serving, workspace
+from benchmarks._figures import milliseconds, ratio
+from benchmarks._server import Json, exchanges, git, opened, serving, workspace
 from tinyclaw.agent.events import ToolFinished
 from tinyclaw.agent.loop import run_turn
 
+ROUNDS = 3
 REQUESTS = 205
-CALLS = [
-    ["read", {"path": "small.txt"}],
-    ["read", {"path": "large.txt"}],
-    ["bash", {"command": "seq 1 1500"}],
-    ["glob", {"pattern": "small.txt"}],
-]
+KILOBYTES = (1, 2, 4, 1, 15, 2, 1, 4)
+"""The sizes of the results, in turn."""
 FRAMES = {"10": (6, 15), "50": (45, 55), "100": (95, 105), "200": (195, 204)}
 
 
 def run() -> None:
-    bodies: list[Json] = []
-    with workspace() as root:
-        empty = measured(root, bodies)
-    with workspace() as root:
-        fill(root)
-        full = measured(root)
-    bare = sent_bare(bodies)
-    for name, times in (("empty workspace", empty), ("large workspace", full), ("the SDK alone, same requests", bare)):
-        frames = {place: statistics.median(times[a:b]) * 1000 for place, (a, b) in FRAMES.items()}
-        shown = ", ".join(f"{value:.1f} ms at {place}" for place, value in frames.items())
-        growth = frames["200"] / frames["10"]
-        print(f"{name}: median {statistics.median(times) * 1000:.1f} ms; {shown}; growth {growth:.2f}x")
-    print(f"large against empty: {statistics.median(full) / statistics.median(empty):.2f}x")
-    print(f"empty against the SDK alone: {statistics.median(empty) / statistics.median(bare):.2f}x")
+    empty: list[list[float]] = []
+    full: list[list[float]] = []
+    bare: list[list[float]] = []
+    with workspace() as small, workspace() as large:
+        fill(large)
+        for root in (small, large):
+            prepare(root)
+        for _ in range(ROUNDS):
+            bodies: list[Json] = []
+            empty.append(measured(small, bodies))
+            full.append(measured(large, []))
+            bare.append(sent_bare(bodies))
+    print(f"the last body has {len(json.dumps(bodies[-1])) / 1000:.0f} kB")
+    show("empty workspace", empty)
+    show("large workspace", full)
+    show("the SDK alone, same requests", bare)
+    print(f"large against empty: {ratio(together(full), together(empty))}; round by round: {each_round(full, empty)}")
+    print(f"empty against the SDK alone: {ratio(together(empty), together(bare))}")
 
 
-def measured(root: Path, bodies: list[Json] | None = None) -> list[float]:
-    """Seconds of overhead before each request but the first; ``bodies`` takes what was sent."""
-    (root / "small.txt").write_text("one line\n" * 30)
-    (root / "large.txt").write_text("a line of some forty characters in it, ok\n" * 350)
+def show(name: str, rounds: list[list[float]]) -> None:
+    """The median over all requests, and around some of them."""
+    print(f"{name}: {milliseconds(together(rounds))}")
+    frames = {place: [time for times in rounds for time in times[a:b]] for place, (a, b) in FRAMES.items()}
+    for place, times in frames.items():
+        print(f"  at request {place:>3}: {milliseconds(times)}  {ratio(times, frames['10'])}")
+
+
+def together(rounds: list[list[float]]) -> list[float]:
+    return list(chain.from_iterable(rounds))
+
+
+def each_round(over: list[list[float]], under: list[list[float]]) -> str:
+    return ", ".join(ratio(a, b) for a, b in zip(over, under, strict=True))
+
+
+def prepare(root: Path) -> None:
+    """What the session reads, and a plan."""
+    for size in set(KILOBYTES):
+        (root / f"{size}.txt").write_text("a line of some forty characters, about\n" * (size * 1000 // 40))
     (root / "PLAN.md").write_text("# Plan\n\n1. Measure\n" * 20)
-    script = [{"reply": {"text": f"Step {n}.", "tools": [CALLS[n % len(CALLS)]]}} for n in range(REQUESTS - 1)]
+
+
+def call(number: int) -> list[object]:
+    """A read, a search or a command, whose result has about the size whose turn it is."""
+    name = f"{KILOBYTES[number // 3 % len(KILOBYTES)]}.txt"
+    calls: tuple[list[object], ...] = (
+        ["read", {"path": name}],
+        ["grep", {"pattern": "forty", "path": name}],
+        ["bash", {"command": f"cat {name}"}],
+    )
+    return calls[number % 3]
+
+
+def measured(root: Path, bodies: list[Json]) -> list[float]:
+    """Seconds of overhead before each request but the first; ``bodies`` takes what was sent."""
+    script = [{"reply": {"text": f"Step {n}.", "tools": [call(n)]}} for n in range(REQUESTS - 1)]
     with serving([*script, "Done."]) as (url, log):
         session = opened(root, url)
         tools = [event.milliseconds / 1000 for event in run_turn(session, "go") if isinstance(event, ToolFinished)]
         session.close()
         answered = exchanges(log)
-        if bodies is not None:
-            bodies += [json.loads(path.read_bytes()) for path in sorted(log.glob("[0-9]*.json"))]
+        bodies += [json.loads(path.read_bytes()) for path in sorted(log.glob("[0-9]*.json"))]
     return [max(0.0, gap - tool) for gap, tool in zip(gaps(answered), tools, strict=True)]
 
 
@@ -85,16 +116,12 @@ def fill(root: Path) -> None:
     for number in range(1_000):
         folder = root / f"skills/skill-{number}"
         folder.mkdir(parents=True)
-        (folder / "SKILL.md").write_text(
-            f"---\nname: skill-{number}\ndescription: Does thing {number}.\n---\n\nSteps.\n"
-        )
+        head = f"---\nname: skill-{number}\ndescription: Does thing {number}.\n---\n"
+        (folder / "SKILL.md").write_text(f"{head}\nSteps.\n")
     for number in range(50_000):
         place = root / f"src/{number % 500}"
         place.mkdir(parents=True, exist_ok=True)
         (place / f"{number}.txt").write_text("x\n")
-    for command in (
-        ["init", "-q"],
-        ["add", "-A"],
-        ["-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "all"],
-    ):
-        subprocess.run(["git", *command], cwd=root, check=True)
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "all")

@@ -12,7 +12,7 @@ from tinyclaw.state.transcript.grammar import Block
 from tinyclaw.state.transcript.store import SessionName, Transcript
 from tinyclaw.types import Text, ToolUse
 
-PLACES = (10, 1_000, 20_000)
+PLACES = (10, 1_000, 50_000)
 LOADED_BYTES = 50_000_000
 
 
