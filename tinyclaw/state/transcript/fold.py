@@ -275,7 +275,7 @@ class Conversation:
             self.permissions[call] = Permission(call, True if block.box else None)
         elif what == "answer":
             call = str(block.attrs.get("id", ""))
-            allowed = block.attrs.get("answer") == "allow"
+            allowed = {"allow": True, "deny": False}.get(str(block.attrs.get("answer")))
             self.permissions[call] = Permission(call, allowed, started=block.attrs.get("started") is True)
 
     def _take_turn_end(self, block: Block) -> None:

@@ -59,7 +59,7 @@ def render(blocks: Iterable[Block]) -> str:
 def render_block(block: Block) -> str:
     """One block as text that ends in a blank line."""
     if block.kind in (OUTSIDE, DAMAGED):
-        return block.text
+        return block.text if block.text.endswith("\n") else f"{block.text}\n\n"
     attrs = block.facts
     prefix = f"{block.heading} " if block.heading else ""
     if not block.parts:
