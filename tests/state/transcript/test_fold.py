@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -11,11 +12,11 @@ from hypothesis import strategies as st
 from tests.messages_api.request import Received
 from tests.messages_api.rules import first_fault
 from tests.messages_api.signatures import Signatures, sign
-from tests.state.transcript.strategies import blocks
-from tinyclaw.state.transcript.content import reply_block, result_block, user_text
+from tests.state.transcript.strategies import blocks, json_values
+from tinyclaw.state.transcript.content import image_block, reply_block, result_block, user_text
 from tinyclaw.state.transcript.fold import INTERRUPTED, Conversation, conversation_of, merge_manifest
 from tinyclaw.state.transcript.grammar import OUTSIDE, Block, parse, render
-from tinyclaw.state.transcript.statements import apply_diff, make_diff, state_block, stated_text
+from tinyclaw.state.transcript.statements import state_block
 from tinyclaw.types import Raw, Text, Thinking, ToolUse
 
 MODEL = "claude-sonnet-5-5"
@@ -56,7 +57,11 @@ def fault_of(messages: list[dict], model: str = MODEL) -> str | None:
         "max_tokens": 1000,
         "messages": [*messages, {"role": "user", "content": [{"type": "text", "text": "go on"}]}],
     }
-    return first_fault(Received(json.loads(json.dumps(body)), False, Signatures().knows))
+    roles = [message["role"] for message in messages]
+    if any(one == next_one for one, next_one in pairwise(roles)):
+        return f"roles do not alternate: {roles}"
+    sent_json = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    return first_fault(Received(json.loads(sent_json), False, Signatures().knows))
 
 
 HISTORY = (
@@ -156,11 +161,124 @@ def test_thinking_that_does_not_hold_any_more_is_left_out_and_the_rest_stays(cha
     assert fault_of(messages) is None
 
 
+def test_thinking_between_other_blocks_goes_back_where_it_stood():
+    written = (said(1, "go"), thought(2), answer(2, "First."), thought(2, "Then?"), call(2, "t1"), result(3, "t1"))
+    found = conversation_of(written).messages(MODEL)
+    assert [block["type"] for block in found.messages[1].wire["content"]] == [
+        "thinking",
+        "text",
+        "thinking",
+        "tool_use",
+    ]
+    assert found.notes == ()
+
+
+def test_thinking_behind_anything_else_than_thinking_is_left_out_and_said():
+    found = conversation_of([said(1, "go"), answer(2, "First."), thought(2), answer(2, "ok")]).messages(MODEL)
+    assert [block["type"] for block in found.messages[1].wire["content"]] == ["text", "text"]
+    assert "moved" in found.notes[0]
+
+
+def test_a_block_of_an_unknown_type_is_sent_as_it_came_and_not_after_an_edit():
+    search = reply_block(Raw({"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}), 2, MODEL)
+    assert sent(said(1, "go"), search)[1]["content"][0]["id"] == "s1"
+    edited = Block("raw", search.attrs, search.text.replace("s1", "s2"))
+    found = conversation_of([said(1, "go"), edited, answer(2, "ok")]).messages(MODEL)
+    assert found.messages[1].wire["content"] == [{"type": "text", "text": "ok"}]
+    assert "edited" in found.notes[0]
+
+
+def test_a_block_of_a_known_type_cannot_be_smuggled_in_as_unknown():
+    smuggled = reply_block(Raw({"type": "tool_result", "tool_use_id": "t1"}), 2, MODEL)
+    assert sent(said(1, "go"), smuggled, answer(2, "ok"))[1]["content"] == [{"type": "text", "text": "ok"}]
+
+
 def test_redacted_thinking_goes_back_to_its_own_model_only():
     hidden = reply_block(Raw({"type": "redacted_thinking", "data": "x"}), 2, MODEL)
     history = (said(1, "go"), hidden, answer(2, "ok"), said(3, "more"))
     assert len(sent(*history)[1]["content"]) == 2
     assert len(sent(*history, model="claude-opus-5-5")[1]["content"]) == 1
+
+
+def test_what_stands_around_a_blank_message_becomes_one_message():
+    messages = sent(said(1, "a"), answer(2, " "), said(3, "b"), answer(4, "c"), said(5, "\n"), answer(6, "d"))
+    assert [[block["text"] for block in message["content"]] for message in messages] == [["a", "b"], ["c", "d"]]
+
+
+def test_a_half_of_an_emoji_is_replaced_and_whole_ones_are_not():
+    (message,) = sent(said(1, "\ud83d \U0001f600 \ud83d\ude00"))
+    assert message["content"][0]["text"] == "\ufffd \U0001f600 \U0001f600"
+
+
+def test_ids_and_names_that_the_api_refuses_are_made_safe_on_both_sides():
+    odd = Block("tool_use", {"m": 2, "id": "a b", "name": "ü!"}, "{}")
+    messages = sent(said(1, "go"), odd, result(3, "a b", "found"), call(4, ""), result(5, "", "also"))
+    assert messages[1]["content"][0] == {"type": "tool_use", "id": "a_b", "name": "__", "input": {}}
+    assert [message["content"][0]["content"] for message in messages[2::2]] == ["found", "also"]
+    assert fault_of(messages) is None
+
+
+def test_arguments_that_are_no_json_object_are_sent_empty_and_said():
+    found = conversation_of([said(1, "go"), Block("tool_use", {"m": 2, "id": "t1", "name": "n"}, "{")]).messages(MODEL)
+    assert found.messages[1].wire["content"][0]["input"] == {} and "no JSON object" in found.notes[0]
+
+
+def picture(identity: str, media_type: str = "image/png") -> Block:
+    return image_block(identity, 3, "1.png", media_type, "ab")
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type"),
+    [
+        ("iVBORw0KGgoAAAA", "image/png"),
+        ("/9j/AAAA", "image/jpeg"),
+        ("R0lGODlhAAAA", "image/gif"),
+        ("UklGRAAA", "image/webp"),
+    ],
+)
+def test_a_picture_goes_with_its_result_under_the_type_that_it_has(data, media_type):
+    written = [said(1, "go"), call(2, "t1"), picture("t1", "image/bmp"), result(3, "t1", "a picture")]
+    content = conversation_of(written, lambda path, sha256: data).messages(MODEL).messages[2].wire["content"]
+    source = {"type": "base64", "media_type": media_type, "data": data}
+    assert content[0]["content"] == [{"type": "text", "text": "a picture"}, {"type": "image", "source": source}]
+
+
+@pytest.mark.parametrize("data", [None, "", "Qk0AAAA"])
+def test_a_picture_that_is_gone_or_none_is_said_in_its_result(data):
+    written = [said(1, "go"), call(2, "t1"), picture("t1"), result(3, "t1", "a picture")]
+    content = conversation_of(written, lambda path, sha256: data).messages(MODEL).messages[2].wire["content"]
+    assert content[0]["content"] == "a picture\n(the picture 1.png is gone or changed and is left out)"
+
+
+def test_messages_that_are_missing_are_said():
+    conversation = conversation_of([*HISTORY[:5], *HISTORY[10:]])
+    assert len(conversation.notes) == 1 and "messages 3 to 5 are missing before this one" in conversation.notes[0]
+
+
+def test_calls_are_pending_until_they_are_answered_and_only_the_last_message_has_any():
+    open_calls = (said(1, "go"), call(2, "t1"), call(2, "t2"), call(2, "t1"))
+    assert [each.id for each in conversation_of(open_calls).pending_calls] == ["t1", "t2"]
+    assert [each.id for each in conversation_of([*open_calls, result(3, "t2")]).pending_calls] == ["t1"]
+    assert conversation_of([*open_calls, answer(3, "never mind")]).pending_calls == ()
+    again = (*HISTORY, said(11, "again"), call(12, "t1"), call(12, "t9"))
+    assert [each.id for each in conversation_of(again).pending_calls] == ["t9"]
+
+
+@pytest.mark.parametrize(
+    ("written", "awaits"),
+    [
+        ((), False),
+        ((said(1, "hi"),), True),
+        ((said(1, "  \n"),), False),
+        ((said(1, "hi"), answer(2, "ho")), False),
+        ((said(1, "hi"), call(2, "t1")), False),
+        ((said(1, "hi"), call(2, "t1"), result(3, "t1", "")), True),
+        ((said(1, "hi"), call(2, "t1"), said(3, "wait")), False),
+        ((said(1, "hi"), answer(2, "ho"), end(), Block(OUTSIDE, {}, "and this")), True),
+    ],
+)
+def test_a_reply_is_awaited_when_the_last_word_is_the_users_and_no_call_is_open(written, awaits):
+    assert conversation_of(written).awaits_reply is awaits
 
 
 def test_a_history_that_begins_with_the_model_gets_a_beginning():
@@ -179,6 +297,43 @@ def test_whatever_people_do_to_a_history_it_can_be_sent(data):
     reparsed = parse(render(written).encode("utf-8", "replace"), "t.md").blocks
     for model in (MODEL, "other-model"):
         assert fault_of(sent(*reparsed, model=model)) is None
+
+
+ATTRIBUTES = [
+    "m", "id", "n", "role", "name", "args", "extra", "is_error", "revisions", "states", "file", "path", "rev",
+    "by", "how", "from", "model", "signature", "sha256", "hash", "at", "manifest", "results", "keep", "what",
+    "answer", "in", "out", "cache_read", "cache_write", "stop", "bytes", "tokens", "set", "drop",
+]  # fmt: skip
+KINDS = [
+    "text", "thinking", "tool_use", "tool_result", "image", "state", "raw", "prefix", "request", "reply",
+    "side", "clear", "compact", "event", "turn_end", "torn", "content", "revisions", "outside", "damaged",
+    "put", "append", "notes",
+]  # fmt: skip
+scrawls = st.builds(
+    lambda kind, attrs, parts, box: Block(kind, attrs, *parts, box=box),
+    st.sampled_from(KINDS),
+    st.dictionaries(
+        st.sampled_from(ATTRIBUTES),
+        st.one_of(json_values, st.integers(0, 5), st.sampled_from(["rewind", "answer", "diff", "user", "whole", "t1"])),
+        max_size=6,
+    ),
+    st.lists(st.sampled_from(["", "{}", "text", "[1]", '{"type": "thinking"}']), max_size=3),
+    st.sampled_from([None, True, False]),
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(scrawls, max_size=8), st.integers(0, len(HISTORY)))
+def test_attributes_of_any_kind_and_type_are_lived_with(scrawled, place):
+    conversation = conversation_of([*HISTORY[:place], *scrawled, *HISTORY[place:]])
+    messages = [message.wire for message in conversation.messages(MODEL).messages]
+    assert fault_of(messages) is None
+    assert isinstance(conversation.pending_calls, tuple) and conversation.awaits_reply in (True, False)
+
+
+def test_a_kind_that_is_none_of_ours_is_kept_and_means_nothing():
+    strangers = [Block(kind, {"m": 1}) for kind in ("content", "revisions", "put", "append", "later_kind")]
+    assert sent(*HISTORY[:3], *strangers, *HISTORY[3:]) == sent(*HISTORY)
 
 
 known = blocks.filter(lambda block: block.kind != "raw")
@@ -245,6 +400,7 @@ def test_a_summary_may_stand_before_any_message(keep):
     messages = sent(*HISTORY, compact)
     assert fault_of(messages) is None
     assert messages[0]["content"][0]["text"] == "Summary: all is well."
+    assert conversation_of([*HISTORY, compact]).summary == compact
     kept = [message for message in sent(*HISTORY) if message["role"] == "assistant"][(keep - 1) // 2 :]
     assert [message for message in messages if message["role"] == "assistant"] == kept
 
@@ -259,6 +415,81 @@ def test_a_summary_that_names_no_message_is_void_and_said(facts):
 def test_a_rewind_takes_the_messages_behind_it_out():
     messages = sent(*HISTORY, Block("event", {"what": "rewind", "m": 7}))
     assert messages == sent(*HISTORY[:12])
+
+
+def test_a_rewind_that_reaches_behind_a_summary_brings_the_history_back():
+    compacted = (*HISTORY, Block("compact", {"keep": 9}, "Summary"))
+    assert sent(*compacted, Block("event", {"what": "rewind", "m": 7})) == sent(*HISTORY[:12])
+    twice = (*compacted, said(11, "more"), answer(12, "ok"), Block("compact", {"keep": 11}, "Second"))
+    assert sent(*twice, Block("event", {"what": "rewind", "m": 10})) == sent(*compacted)[:-1]
+    assert sent(*twice, Block("event", {"what": "rewind", "m": 3})) == sent(*HISTORY[:5])
+
+
+def test_a_rewind_behind_what_is_kept_leaves_the_summary():
+    messages = sent(*HISTORY, Block("compact", {"keep": 7}, "Summary"), Block("event", {"what": "rewind", "m": 7}))
+    assert messages == [{"role": "user", "content": [{"type": "text", "text": "Summary"}]}]
+
+
+def test_a_rewind_lets_a_call_of_the_same_id_count_again():
+    conversation = conversation_of(
+        [*HISTORY[:12], said(7, "again"), call(8, "t3"), result(9, "t3"), answer(10, "k"), end()]
+    )
+    assert "second call" in conversation.messages(MODEL).notes[0]
+    conversation.append(Block("event", {"what": "rewind", "m": 4}))
+    for block in (said(11, "again"), call(12, "t3"), result(13, "t3", "fresh")):
+        conversation.append(block)
+    found = conversation.messages(MODEL)
+    assert found.messages[-1].wire["content"][0]["content"] == "fresh" and found.notes == ()
+
+
+def stated(conversation: Conversation) -> dict[str, str]:
+    return {path: said.revision for path, said in conversation.statements.items()}
+
+
+PLAN = "\n".join(f"{number}. step" for number in range(20))
+STATED = (
+    said(1, "go"),
+    state_block("PLAN.md", "aaaa", "outside", PLAN, None, 1),
+    answer(2, "ok"),
+    end(),
+    said(3, "on"),
+    state_block("PLAN.md", "bbbb", "outside", PLAN + "\nmore", PLAN, 3),
+    answer(4, "ok"),
+    end(),
+)
+
+
+def test_a_rewind_lets_the_statement_before_stand_again():
+    conversation = conversation_of([*STATED, Block("event", {"what": "rewind", "m": 3})])
+    assert stated(conversation) == {"PLAN.md": "aaaa"} and conversation.statements["PLAN.md"].text == PLAN
+
+
+@pytest.mark.parametrize(("keep", "standing"), [(1, {"PLAN.md": "bbbb"}), (2, {}), (3, {}), (4, {})])
+def test_a_diff_whose_whole_text_was_summarized_away_no_longer_stands(keep, standing):
+    conversation = conversation_of([*STATED, Block("compact", {"keep": keep}, "Summary")])
+    assert stated(conversation) == standing
+    conversation.append(Block("event", {"what": "rewind", "m": 1}))
+    assert stated(conversation) == {}
+
+
+def test_a_rewind_that_undoes_a_summary_lets_its_statements_stand_again():
+    undone = (Block("compact", {"keep": 4}, "Summary"), Block("event", {"what": "rewind", "m": 3}))
+    assert stated(conversation_of([*STATED, *undone])) == {"PLAN.md": "aaaa"}
+
+
+def test_a_result_may_state_a_file():
+    wrote = result_block(
+        "t1", 3, "written", name="plan", revisions={"PLAN.md": "cccc", "a.py": "dddd"}, states=["PLAN.md"]
+    )
+    conversation = conversation_of([said(1, "go"), call(2, "t1", "plan"), wrote])
+    assert stated(conversation) == {"PLAN.md": "cccc"} and conversation.statements["PLAN.md"].text is None
+    assert conversation.revisions == {"PLAN.md": "cccc", "a.py": "dddd"}
+
+
+def test_a_box_that_is_unticked_late_in_a_turn_leaves_out_what_the_turn_stated():
+    late = Block("text", {"m": 3, "role": "user"}, "x", box=False)
+    conversation = conversation_of([*STATED[:6], late, *STATED[6:]])
+    assert stated(conversation) == {"PLAN.md": "aaaa"}
 
 
 def test_an_unticked_turn_is_left_out_whole():
@@ -286,6 +517,14 @@ def test_a_box_ticked_below_a_permission_allows_its_call():
     assert conversation_of([*asked, ticked]).permissions["t1"].allowed is True
 
 
+@pytest.mark.parametrize(("answer", "allowed"), [("allow", True), ("deny", False), ("void", None), (["allow"], None)])
+def test_the_last_answer_to_a_permission_counts(answer, allowed):
+    ticked = Block("event", {"what": "permission", "id": "t1"}, "make", box=True)
+    answered = Block("event", {"what": "answer", "id": "t1", "answer": answer, "started": True})
+    known = conversation_of([said(1, "go"), call(2, "t1"), ticked, answered]).permissions["t1"]
+    assert (known.allowed, known.started) == (allowed, True)
+
+
 def test_text_outside_blocks_is_a_message_between_turns_and_a_note_within_one():
     outside = Block(OUTSIDE, {}, "\nAlso this.\n")
     assert sent(*HISTORY, outside)[-1] == {"role": "user", "content": [{"type": "text", "text": "Also this."}]}
@@ -298,27 +537,3 @@ def test_manifests_are_recorded_as_differences():
     first = {"tokens": 5, "set": {"a": {"tokens": 1}, "b": {"tokens": 2}}}
     second = {"tokens": 6, "set": {"a": {"tokens": 3}}, "drop": ["b"]}
     assert merge_manifest(merge_manifest({}, first), second) == {"tokens": 6, "blocks": {"a": {"tokens": 3}}}
-
-
-# Statements
-
-lines = st.lists(st.sampled_from(["a", "b", "c", "", "@@ -1 +1 @@", "-x", "+y", " z", "</state ab>"]), max_size=12)
-
-
-@given(lines.map("\n".join), lines.map("\n".join))
-def test_a_diff_applied_to_the_text_before_gives_the_text_after(before, after):
-    if before != after:
-        assert apply_diff(before, make_diff(before, after)) == after
-
-
-@given(lines.map("\n".join), lines.map("\n".join), st.sampled_from(["ab", "0123456789abcdef"]))
-def test_a_statement_is_read_back_and_its_content_cannot_close_it(before, after, revision):
-    block = state_block("PLAN.md", revision, "outside", after, before, 1)
-    assert stated_text(block, before) == after
-    closing = block.text.rpartition("\n")[2]
-    assert block.text.count(closing) == 1
-
-
-def test_a_file_that_is_gone_is_said_so():
-    block = state_block("PLAN.md", "absent", "outside", None, "old", 1)
-    assert (block.attrs["how"], stated_text(block, "old")) == ("gone", None)

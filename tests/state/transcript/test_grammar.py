@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.state.transcript.strategies import blocks, inputs, texts
-from tinyclaw.state.transcript.bodies import escape, fenced_parts, unescape
-from tinyclaw.state.transcript.content import call_of, reply_block, result_block, user_text
+from tests.state.transcript.strategies import blocks
+from tinyclaw.state.transcript.bodies import fenced_parts
+from tinyclaw.state.transcript.content import reply_block, result_block, user_text
 from tinyclaw.state.transcript.grammar import DAMAGED, OUTSIDE, Block, heading, parse, render, render_header
 from tinyclaw.types import Text, ToolUse
 
@@ -44,19 +42,6 @@ def test_a_file_that_we_wrote_is_rendered_to_the_same_bytes(written):
     data = file_of(written)
     parsed = parse(data, "t.md")
     assert file_of(parsed.blocks, parsed.header) == data
-
-
-@given(inputs)
-def test_a_calls_arguments_come_back_exactly(arguments):
-    block = reply_block(ToolUse("id", "edit", arguments), 2, "model", "edit x")
-    (read,) = parse(file_of([block]), "t.md").blocks
-    assert json.dumps(call_of(read).input) == json.dumps(arguments)
-
-
-@given(texts)
-def test_escaping_is_undone_and_hides_every_opener(text):
-    assert unescape(escape(text)) == text
-    assert all(not line.lstrip("#").lstrip().startswith("<!-- tc:") for line in escape(text).split("\n"))
 
 
 @settings(deadline=None, max_examples=60)
