@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tinyclaw.state.transcript.block import OUTSIDE, Block
@@ -45,6 +46,11 @@ class Group:
     role: Role
     turn: int
     blocks: tuple[Block, ...]
+
+    @cached_property
+    def call_ids(self) -> tuple[str, ...]:
+        """The ids of the calls, as they are sent."""
+        return tuple(_call_id(block) for block in self.blocks if block.kind == "tool_use")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +89,7 @@ class Message:
 def call_ids(groups: Iterable[Group]) -> Iterator[str]:
     """The ids of the calls in ``groups``, as they are sent."""
     for group in groups:
-        yield from (_call_id(block) for block in group.blocks if block.kind == "tool_use")
+        yield from group.call_ids
 
 
 def assistant_message(groups: tuple[Group, ...], model: str, taken: frozenset[str]) -> Message:

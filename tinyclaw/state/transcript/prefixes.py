@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tinyclaw.errors import StateError
+from tinyclaw.state._reading import Signature, signature
 from tinyclaw.state.files import read, write
 from tinyclaw.state.transcript.bodies import to_json
 from tinyclaw.state.transcript.content import text_hash
@@ -72,6 +73,8 @@ class PrefixStore:
         self.folder = transcripts / FOLDER
         self.user_folder = user_folder / FOLDER
         self._loaded: dict[str, Prefix] = {}
+        self._saved: dict[Path, Signature | None] = {}
+        """The files as they were when they were last known to be whole."""
 
     def save(self, prefix: Prefix) -> None:
         """Write the prefix where it is not there yet.
@@ -79,12 +82,13 @@ class PrefixStore:
         Raises: StateError when the folder cannot be written.
         """
         self._loaded[prefix.hash] = prefix
-        for block in prefix.blocks:
-            if block.private:
-                _write_once(self.user_folder / f"{text_hash(block.text)}.md", block.text)
-        header = render_header({"prefix": prefix.hash, "format": "1"})
-        tools = Block("tools", {}, _tools_text(prefix.tools), heading=heading(2, "Tools"))
-        _write_once(self.folder / f"{prefix.hash}.md", header + render([tools, *map(_system_block, prefix.blocks)]))
+        private = {self.user_folder / f"{text_hash(each.text)}.md": each.text for each in prefix.blocks if each.private}
+        whole = self.folder / f"{prefix.hash}.md"
+        if all(self._stands(path) for path in (*private, whole)):
+            return
+        for path, text in (*private.items(), (whole, _text(prefix))):
+            _write_once(path, text)
+            self._saved[path] = _signature(path)
 
     def load(self, name: str) -> Prefix | None:
         """The prefix with that hash; None when it is gone, or is no longer what its hash says."""
@@ -94,6 +98,11 @@ class PrefixStore:
                 return None
             self._loaded[name] = prefix
         return self._loaded[name]
+
+    def _stands(self, path: Path) -> bool:
+        """Whether nothing has happened to a file since it was known to be whole."""
+        now = _signature(path)
+        return now is not None and self._saved.get(path) == now
 
     def _read(self, name: str) -> Prefix | None:
         if not name.isalnum():
@@ -129,6 +138,12 @@ class PrefixStore:
         return PrefixBlock(name, text, path, revision, private=bool(private))
 
 
+def _text(prefix: Prefix) -> str:
+    header = render_header({"prefix": prefix.hash, "format": "1"})
+    tools = Block("tools", {}, _tools_text(prefix.tools), heading=heading(2, "Tools"))
+    return header + render([tools, *map(_system_block, prefix.blocks)])
+
+
 def _system_block(block: PrefixBlock) -> Block:
     facts = {"id": block.id, **({"path": block.path, "rev": block.revision} if block.path else {})}
     words = heading(2, block.path or block.id)
@@ -147,6 +162,13 @@ def _tools_of(text: str) -> tuple[Json, ...]:
     except ValueError:
         return ()
     return tuple(tool for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
+
+
+def _signature(path: Path) -> Signature | None:
+    try:
+        return signature(path.stat())
+    except OSError:
+        return None
 
 
 def _write_once(path: Path, text: str) -> None:
