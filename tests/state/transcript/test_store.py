@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from tinyclaw.errors import Locked, NewerFormat, StateError
 from tinyclaw.state.transcript.content import reply_block, result_block, user_text
-from tinyclaw.state.transcript.grammar import DAMAGED, Block, parse
+from tinyclaw.state.transcript.grammar import DAMAGED, Block, parse, render
 from tinyclaw.state.transcript.store import SessionName, Transcript
 from tinyclaw.types import Text, Thinking, ToolUse
 
@@ -179,6 +180,161 @@ def test_a_second_process_is_told_who_holds_the_session(transcript):
     transcript.close()
     reopened(transcript.path).close()
     assert not list(transcript.path.parent.glob("*.lock"))
+
+
+def turn(first: int) -> list[Block]:
+    """A turn that ends like any other."""
+    return [user_text(f"{first}", first, "now"), reply_block(Text("ok"), first + 1, MODEL), Block("turn_end", {})]
+
+
+def test_a_last_turn_that_a_stale_save_overwrote_is_kept_though_it_ends_like_the_one_before(transcript):
+    transcript.append(*turn(1))
+    stale = transcript.path.read_text()
+    transcript.append(*turn(3))
+    transcript.path.write_text(stale.replace("ok", "okay"))
+    transcript.refresh()
+    (beside,) = transcript.path.parent.glob("*.lost-*.md")
+    assert list(parse(beside.read_bytes(), "x").blocks) == turn(3)
+
+
+def test_a_turn_that_a_person_deleted_from_the_middle_is_deleted(transcript):
+    transcript.append(*turn(1), *turn(3), *turn(5))
+    transcript.path.write_text(transcript.path.read_text().replace(render(turn(3)), ""))
+    transcript.refresh()
+    assert blocks_in(transcript.path) == [*turn(1), *turn(5)]
+    assert not list(transcript.path.parent.glob("*.lost-*"))
+
+
+def test_a_file_that_was_emptied_keeps_the_running_turn_and_the_older_ones_beside_it(transcript):
+    transcript.append(*turn(1), user_text("running", 3, "now"))
+    transcript.path.write_text("")
+    transcript.append(reply_block(Text("answer"), 4, MODEL))
+    assert [block.text for block in blocks_in(transcript.path)] == ["running", "answer"]
+    (beside,) = transcript.path.parent.glob("*.lost-*.md")
+    assert list(parse(beside.read_bytes(), "x").blocks) == turn(1)
+
+
+def asks(call: str) -> Block:
+    return Block("event", {"what": "permission", "id": call}, "make", heading="### permission to make", box=False)
+
+
+def tick(path: Path) -> None:
+    path.write_text(path.read_text().replace("- [ ] allow", "- [x] allow"))
+
+
+def test_a_box_that_a_person_ticks_is_seen_at_once_and_after_opening_again(transcript):
+    transcript.append(user_text("go", 1, "now"), reply_block(ToolUse("t1", "bash", {}), 2, MODEL), asks("t1"))
+    tick(transcript.path)
+    transcript.refresh()
+    assert transcript.conversation.permissions["t1"].allowed is True
+    transcript.close()
+    again = reopened(transcript.path)
+    assert again.conversation.permissions["t1"].allowed is True
+    again.close()
+
+
+def test_a_box_that_is_ticked_while_a_tool_runs_gives_no_permission_now_or_later(transcript):
+    calls = [reply_block(ToolUse(call, "bash", {}), 2, MODEL) for call in ("t1", "t2")]
+    transcript.append(user_text("go", 1, "now"), *calls, asks("t1"))
+    tick(transcript.path)
+    transcript.append(result_block("t2", 3, "sed", name="bash"), tool_ran=True)
+    assert transcript.conversation.permissions["t1"].allowed is None
+    assert any("does not count" in notice for notice in transcript.notices)
+    transcript.close()
+    again = reopened(transcript.path)
+    assert again.conversation.permissions["t1"].allowed is None
+    again.close()
+
+
+def test_an_end_that_somebody_tore_off_meanwhile_stays_out(transcript):
+    transcript.append(*turn(1))
+    data = transcript.path.read_bytes()
+    transcript.path.write_bytes(data + b"## You <!-- tc:text {} -->\n\nhalf")
+    transcript.append(user_text("whole", 3, "now"))
+    transcript.close()
+    again = reopened(transcript.path)
+    assert [block.text for block in blocks_in(again.path) if block.kind == "text"] == ["1", "ok", "whole"]
+    again.close()
+
+
+def test_a_header_that_was_cut_is_an_empty_session_that_goes_on(transcript):
+    transcript.close()
+    whole = transcript.path.read_bytes()
+    for cut in range(len(whole)):
+        transcript.path.write_bytes(whole[:cut])
+        once = reopened(transcript.path)
+        once.append(user_text("later", 1, "now"))
+        once.close()
+        twice = reopened(transcript.path)
+        assert wires(twice) == [{"role": "user", "content": [{"type": "text", "text": "later"}]}]
+        assert twice.session in ("20261130-101500-3f9a", transcript.path.stem)
+        twice.close()
+
+
+def test_a_file_is_said_to_be_torn_once_and_where(transcript):
+    transcript.append(*turn(1))
+    transcript.close()
+    transcript.path.write_bytes(transcript.path.read_bytes() + b"## You <!-- tc:text {} -->\n\nhalf")
+    once = reopened(transcript.path)
+    once.close()
+    line = transcript.path.read_text().split("\n").index("## You <!-- tc:text {} -->") + 1
+    assert [f"{transcript.path}:{line}: " in notice for notice in once.notices] == [True]
+    twice = reopened(transcript.path)
+    twice.close()
+    assert twice.notices == []
+
+
+def test_a_newer_format_that_appears_meanwhile_is_never_appended_to(transcript):
+    transcript.append(*turn(1))
+    newer = transcript.path.read_text().replace("format: 1", "format: 2")
+    transcript.path.write_text(newer)
+    for _ in range(2):
+        with pytest.raises(NewerFormat):
+            transcript.append(user_text("more", 3, "now"))
+    assert transcript.path.read_text() == newer
+
+
+def test_a_session_that_cannot_be_made_leaves_neither_file_nor_lock(transcript):
+    name = SessionName("other", transcript.path.name)
+    transcript.close()
+    before = transcript.path.read_bytes()
+    with pytest.raises(StateError, match="cannot be made"):
+        Transcript.create(transcript.path.parent, name, "x", "now", no_image)
+    assert [path.name for path in transcript.path.parent.iterdir()] == [transcript.path.name]
+    assert transcript.path.read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_said(transcript):
+    transcript.close()
+    transcript.path.parent.chmod(0o555)
+    with pytest.raises(StateError, match="cannot be locked"):
+        reopened(transcript.path)
+    transcript.path.parent.chmod(0o755)
+
+
+def test_a_deleted_file_that_cannot_be_written_again_is_said_and_nothing_is_forgotten(transcript):
+    transcript.append(*turn(1))
+    folder = transcript.path.parent
+    shutil.rmtree(folder)
+    folder.write_text("in the way")
+    with pytest.raises(StateError):
+        transcript.append(user_text("more", 3, "now"))
+    folder.unlink()
+    transcript.append(user_text("more", 3, "now"))
+    assert blocks_in(transcript.path) == [*turn(1), user_text("more", 3, "now")]
+
+
+def test_a_deleted_file_comes_back_with_its_damage_and_the_persons_text(transcript):
+    transcript.append(*turn(1))
+    transcript.close()
+    transcript.path.write_bytes(transcript.path.read_bytes() + b"do this\n\n## You <!-- tc:text {} -->\n\nh\xff")
+    again = reopened(transcript.path)
+    before = blocks_in(transcript.path)
+    transcript.path.unlink()
+    again.append(user_text("more", 4, "now"))
+    again.close()
+    assert blocks_in(transcript.path)[:-1] == before
 
 
 def test_the_lock_of_a_killed_process_is_free(transcript):
