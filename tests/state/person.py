@@ -1,11 +1,14 @@
 """A person at an editor, as a process: saves a file many times in one style, printing each save's token.
 
-usage: person.py FILE STYLE BUFFER SAVES. With a "stale" buffer the file is read once and each save
-adds a line to what the editor holds; "reloaded" reads the file anew before each change.
+usage: person.py FILE STYLE BUFFER SAVES [SECONDS]. With a "stale" buffer the file is read once and each
+save adds a line to what the editor holds; "reloaded" reads the file anew before each change. There are at
+most SECONDS between two saves; where they are given, each token is followed by the save's end on the
+monotonic clock and the revision of what was saved.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
 import sys
 import time
@@ -30,7 +33,7 @@ def overwrite(path: Path, data: bytes) -> None:
 
 
 def rename(path: Path, data: bytes) -> None:
-    temp = path.with_name("temp")
+    temp = path.with_name(f"{path.name}.temp")
     temp.write_bytes(data)
     temp.replace(path)
 
@@ -44,7 +47,7 @@ def backup(path: Path, data: bytes) -> None:
 
 
 def two_renames(path: Path, data: bytes) -> None:
-    temp, away = path.with_name("___jb_tmp___"), path.with_name("___jb_old___")
+    temp, away = path.with_name(f"{path.name}___jb_tmp___"), path.with_name(f"{path.name}___jb_old___")
     temp.write_bytes(data)
     path.rename(away)
     pause()
@@ -62,18 +65,19 @@ def pause() -> None:
     time.sleep(random.choice([0, 0, 0.001, 0.003]))
 
 
-def main(name: str, style: str, buffer: str, saves: str) -> None:
+def main(name: str, style: str, buffer: str, saves: str, seconds: str = "") -> None:
     path = Path(name)
     save = {"in-place": in_place, "overwrite": overwrite, "two-renames": two_renames}.get(style) or globals()[style]
     text = path.read_bytes()
     for number in range(int(saves)):
-        time.sleep(random.uniform(0, 0.03))
+        time.sleep(random.uniform(0, float(seconds or 0.03)))
         token = f"<{number}>"
         if buffer == "reloaded":
             text = path.read_bytes()
         text += f"{token}\n".encode()
         save(path, text)
-        print(token)
+        details = [time.monotonic(), hashlib.sha256(text).hexdigest()[:16]] if seconds else []
+        print(token, *details)
 
 
 main(*sys.argv[1:])
