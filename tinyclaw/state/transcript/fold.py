@@ -162,7 +162,7 @@ class Conversation:
             self.notes.append(f"line {block.line}: {gap} missing before this one")
         self._put(block, number, "user" if is_users else "assistant")
         if self.turn not in self.left_out:
-            self._take_statements(block, number)
+            self._note_statements(block, number)
         self.length += sum(map(len, block.parts))
 
     def _put(self, block: Block, number: int, role: Role) -> None:
@@ -185,7 +185,7 @@ class Conversation:
 
     # Statements of files
 
-    def _take_statements(self, block: Block, number: int) -> None:
+    def _note_statements(self, block: Block, number: int) -> None:
         if block.kind == "state":
             self._take_state(block, number)
         elif block.kind == "tool_result":
