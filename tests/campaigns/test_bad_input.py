@@ -103,12 +103,6 @@ class Here:
         return code, said
 
 
-@pytest.fixture(scope="module")
-def launcher() -> Iterator[Launcher]:
-    with Launcher() as running:
-        yield running
-
-
 @pytest.fixture
 def here(tmp_path: Path, launcher: Launcher) -> Iterator[Here]:
     root = tmp_path / "work"

@@ -67,12 +67,6 @@ class People:
         return found
 
 
-@pytest.fixture(scope="module")
-def launcher() -> Iterator[Launcher]:
-    with Launcher() as running:
-        yield running
-
-
 def run(launcher: Launcher, server: MessagesApi, root: Path, watcher: str) -> str:
     """One turn of the real command line; all that it said."""
     environment = {

@@ -151,7 +151,7 @@ def test_a_real_repository_is_worked_on_without_a_refused_request(tmp_path: Path
     assert (project.root / project.source).read_text().count("# marked") == 1
     results = max(log.glob("[0-9]*.json")).read_text()
     assert "[exit code 0]" in results and "[exit code 3]" in results and "remark after: Now write" in results
-    assert_shown_as_sent(project.root, log, every=1 if package else 6)
+    assert_shown_as_sent(project.root, log, every=1 if package else 12)
 
 
 def assert_shown_as_sent(root: Path, log: Path, every: int) -> None:
