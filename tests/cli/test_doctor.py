@@ -104,3 +104,27 @@ def test_a_bare_repository_and_no_git_program_do_no_harm(workspace, faults, tmp_
     assert faults() == (0, [])
     code, [line] = faults(PATH=str(tmp_path))
     assert (code, line.startswith("git: is not installed")) == (1, True)
+
+
+def test_the_rest_of_a_write_that_was_cut_short_is_named(workspace):
+    (workspace / "src").mkdir()
+    left = workspace / "src" / f".tinyclaw-{2**22 + 1}-0-1-absent-a.py"
+    left.write_text("somebody's save\n")
+    done = tinyclaw("doctor", cwd=workspace)
+    assert done.returncode == 1
+    assert f"src/{left.name}: is left of a write" in done.stdout + done.stderr
+
+
+def test_whatever_stands_in_the_place_of_a_folder_or_leads_nowhere_is_named(workspace):
+    (workspace / ".task_outputs").touch()
+    (workspace / "PLAN.md").symlink_to("nowhere")
+    (workspace / "skills" / "a").mkdir(parents=True)
+    (workspace / "skills" / "a" / "SKILL.md").symlink_to("SKILL.md")
+    (workspace / ".tinyclaw").mkdir()
+    (workspace / ".tinyclaw" / "SETTINGS.md").write_bytes(b"\0" * 10)
+    done = tinyclaw("doctor", cwd=workspace)
+    said = done.stdout + done.stderr
+    assert ".task_outputs: is no folder; move it away" in said
+    assert "PLAN.md: is a link that leads nowhere" in said
+    assert "skills/a/SKILL.md: cannot be read: its symbolic links go in a circle" in said
+    assert ".tinyclaw/SETTINGS.md:1: holds NUL bytes" in said

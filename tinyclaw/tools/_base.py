@@ -130,9 +130,21 @@ def check_arguments(arguments: Json, schema: Json) -> list[str]:
         if name not in properties:
             problems.append(f"{name} is not an argument (known: {', '.join(properties) or 'none'})")
         elif not _fits(value, properties[name]):
-            wanted = properties[name].get("enum") or properties[name].get("type", "anything")
-            problems.append(f"{name} is {type(value).__name__}, not {wanted}")
+            problems.append(f"{name} is {_kind(value)}, not {_wanted(properties[name])}")
     return problems
+
+
+def _wanted(schema: Json) -> str:
+    if "enum" in schema:
+        return f"one of {', '.join(map(str, schema['enum']))}"
+    return f"an array of {_wanted(schema['items'])}" if schema["type"] == "array" else str(schema["type"])
+
+
+def _kind(value: object) -> str:
+    """A value as JSON calls it."""
+    if isinstance(value, list):
+        return f"an array of {', '.join(sorted({_kind(item) for item in value}))}" if value else "an empty array"
+    return _JSON_TYPES.get(type(value), "null" if value is None else "an object")
 
 
 def _fits(value: object, schema: Json) -> bool:
