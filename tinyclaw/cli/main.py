@@ -23,6 +23,7 @@ def main() -> NoReturn:
         signal.signal(signal.SIGINT, handler)
         code = run(sys.argv[1:])
         _flush()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done
     except KeyboardInterrupt:
         code = INTERRUPTED
     except OSError:  # whoever read our output has left
@@ -59,6 +60,7 @@ def _flush() -> None:
 
 def _leave(code: int) -> NoReturn:
     """End without the interpreter's own end, which would kill a thread in the middle of the SDK's import."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError, ValueError):
         _flush()
     os._exit(code)
