@@ -78,6 +78,7 @@ def notes(ignored: int, binary: int, unreadable: int) -> list[str]:
 
 
 def _search(query: Glob | Grep, interrupt: Interrupt) -> list[Any]:
+    interrupt.check()
     process = subprocess.Popen(
         [sys.executable, "-S", "-P", "-X", "utf8", "-m", "tinyclaw.tools._searcher"],
         cwd=query.root,
