@@ -308,6 +308,22 @@ def test_interrupting_the_stream_keeps_what_was_said(api, start, turn):
     assert texts(server.requests[1], "assistant")[0].startswith("word")
 
 
+def test_what_a_failed_try_had_said_is_not_kept_when_the_next_one_is_interrupted(api, start, turn):
+    server = api(
+        [cut(reply("first " * 50), after_events=5), slow(reply("second " * 50), between_seconds=0.2), reply("x")]
+    )
+    session = start(server)
+    retried = False
+    for event in run_turn(session, "talk"):
+        retried = retried or isinstance(event, Retrying)
+        if retried and isinstance(event, TextDelta):
+            session.interrupt.set()
+    session.interrupt.clear()
+    turn(session, "go on")
+    (said,) = texts(server.requests[-1], "assistant")
+    assert said.startswith("second") and "first" not in said
+
+
 def test_with_nobody_to_ask_the_turn_pauses_and_an_approval_lets_it_go_on(api, start, turn, root: Path):
     server = api([reply(tools=[("bash", {"command": "echo yes > f"}), ("glob", {"pattern": "*"})]), reply("done")])
     session = start(server, permission_mode="ask")

@@ -12,6 +12,7 @@ import pytest
 
 from tests.tools.shell import alive, shell_bench
 from tests.tools.workspace import Bench
+from tinyclaw.tools._process import Shell
 
 
 @pytest.fixture
@@ -127,6 +128,14 @@ def test_what_ignores_the_polite_signal_is_killed(ws):
 
 def test_a_polite_end_may_still_print(ws):
     assert "cleaned up" in run(ws, "trap 'echo cleaned up; exit' TERM; while :; do sleep 0.05; done", timeout=1)
+
+
+def test_a_command_that_the_terminals_interrupt_killed_before_us_counts_as_interrupted(ws):
+    shell = Shell("kill -INT $$", ws.context.workspace.root, os.environ)
+    while shell._process.poll() is None:
+        time.sleep(0.01)
+    ws.context.interrupt.set()
+    assert shell.follow(lambda data: None, ws.context.interrupt).why == "interrupt"
 
 
 def test_an_interrupt_ends_the_command_within_a_moment(ws):

@@ -18,7 +18,7 @@ from tinyclaw.errors import Interrupted, ModelError, ReplayError, UsageError
 from tinyclaw.state.redaction import holds_mask
 from tinyclaw.state.transcript.content import reply_block, result_block, user_text
 from tinyclaw.state.transcript.grammar import Block
-from tinyclaw.types import Content, Reply, Text, TextDelta, Thinking, ToolUse, Usage
+from tinyclaw.types import Content, Reply, Retrying, Text, TextDelta, Thinking, ToolUse, Usage
 
 CUT_REASONS = ("max_tokens", "pause_turn")
 CUT_TURNS = 3
@@ -134,6 +134,8 @@ def _exchange(session: Session) -> Generator[Event, None, Reply]:
                 break
             if isinstance(event, TextDelta):
                 partial.append(event.text)
+            elif isinstance(event, Retrying):
+                partial.clear()
             yield event
     except Interrupted:
         _record_partial(session, "".join(partial))

@@ -150,7 +150,8 @@ class Shell:
             if why is not None:
                 self._stop(take)
                 return why
-        return "exit"
+        # The terminal's Ctrl-C also ends a child that has no process group of its own yet.
+        return "interrupt" if interrupt.is_set() and self._process.returncode < 0 else "exit"
 
     def _wait_and_forward(self, take: Callable[[bytes], None]) -> int:
         """Wait a moment for output or, when that has ended, for the exit; how many bytes came."""
