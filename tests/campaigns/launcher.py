@@ -115,13 +115,18 @@ def _become(order: Mapping[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(order["environment"])
     sys.argv[1:] = order["arguments"]
-    at = {order.get("dies_at"): signal.SIGKILL, order.get("interrupted_at"): signal.SIGINT}
-    if "count" in order or len(at) > 1:
+    signals = {"dies_at": signal.SIGKILL, "interrupted_at": signal.SIGINT}
+    at = {order[name]: number for name, number in signals.items() if name in order}
+    if at or "count" in order:
         _watch_steps(at, order.get("count"))
 
 
-def _watch_steps(at: Mapping[int | None, signal.Signals], count: str | None) -> None:
-    """Send this process the signals of ``at`` before its steps of that number; ``count`` is where to tell how many."""
+def _watch_steps(at: Mapping[int, signal.Signals], count: str | None) -> None:
+    """Send this process the signals of ``at`` before its steps of that number; ``count`` is where to tell how many.
+
+    A Ctrl-C is for the main thread, whose steps alone are counted then: while it waits to be handled, CPython
+    3.11 never gets past the next call of another thread that is watched.
+    """
     numbers = itertools.count(1)
     taken = 0
 
@@ -135,7 +140,8 @@ def _watch_steps(at: Mapping[int | None, signal.Signals], count: str | None) -> 
         if count and getattr(called, "__name__", "") == "_exit":
             Path(count).write_text(str(taken))
 
-    threading.setprofile(watch)
+    if signal.SIGINT not in at.values():
+        threading.setprofile(watch)
     sys.setprofile(watch)
 
 
