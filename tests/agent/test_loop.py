@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +26,7 @@ from tinyclaw.errors import UsageError
 from tinyclaw.state.transcript.fold import conversation_of
 from tinyclaw.state.transcript.grammar import parse
 from tinyclaw.tools._base import Registry, ToolContext, tool
-from tinyclaw.types import Retrying, TextDelta
+from tinyclaw.types import Reply, Retrying, TextDelta
 
 
 def ended(events) -> TurnEnded:
@@ -242,6 +243,25 @@ def test_a_text_cut_by_the_output_limit_is_continued(api, start, turn):
     assert "Go on exactly where it stopped" in texts(server.requests[1])[-1]
 
 
+def test_thinking_goes_back_to_the_model_that_was_asked_whatever_name_the_server_gives_it(api, start, turn):
+    server = api([reply(thinking="Hm.", tools=[("glob", {"pattern": "*"})]), reply("done")])
+    session = start(server)
+    real = session.model
+
+    class Gateway:
+        """The real client behind a gateway that answers with a dated name."""
+
+        name = real.name
+
+        def stream(self, request, interrupt):
+            for event in real.stream(request, interrupt):
+                yield replace(event, model=f"{event.model}-20261101") if isinstance(event, Reply) else event
+
+    session.model = Gateway()
+    turn(session)
+    assert server.requests[1]["messages"][1]["content"][0]["type"] == "thinking"
+
+
 def test_a_refusal_ends_the_turn_with_its_reason(api, start, turn):
     assert ended(turn(start(api([reply("I can't.", stop_reason="refusal")])))).reason == "refused"
 
@@ -447,3 +467,16 @@ def test_blank_output_and_carriage_returns_reach_the_model_as_they_may(api, star
     )
     turn(start(server))
     assert all(block["content"].strip() for block in results(server.requests[1]))
+
+
+def test_a_change_while_a_command_ran_is_marked_and_one_before_it_is_the_persons(api, start, turn, root):
+    (root / "PLAN.md").write_text("1. Look\n")
+    (root / "TODO.md").write_text("- [ ] one\n")
+
+    def person_edits(body):
+        (root / "TODO.md").write_text("- [ ] another\n")
+        return reply(tools=[("bash", {"command": "echo more >> PLAN.md"})])
+
+    events = turn(start(api([person_edits, reply("done")])))
+    changes = {event.path: event.by for event in events if isinstance(event, FileStated)}
+    assert changes == {"PLAN.md": "during", "TODO.md": "outside"}

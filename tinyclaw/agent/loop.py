@@ -172,9 +172,10 @@ def _announce(session: Session, working: WorkingSet) -> Iterator[Event]:
 def _record_reply(session: Session, reply: Reply, milliseconds: int) -> Reply:
     """Append the whole message with its reply record, masked; returns it as recorded."""
     number = session.conversation.last + 1
+    model = session.target.model  # thinking goes back to whom it was asked of, whatever name a gateway answers with
     content = tuple(masked for block in reply.content if (masked := _masked(session, block)) is not None)
     blocks = [
-        reply_block(block, number, reply.model, _headline(session, block) if isinstance(block, ToolUse) else "")
+        reply_block(block, number, model, _headline(session, block) if isinstance(block, ToolUse) else "")
         for block in content
     ]
     record = {
@@ -185,6 +186,7 @@ def _record_reply(session: Session, reply: Reply, milliseconds: int) -> Reply:
         "out": reply.usage.output,
         "stop": reply.stop_reason,
         "ms": milliseconds,
+        **({"model": reply.model} if reply.model != model else {}),
     }
     session.record(*blocks, Block("reply", record))
     return Reply(content, reply.stop_reason, reply.usage, reply.model, reply.extra)

@@ -156,9 +156,9 @@ class Session:
         self.prefixes.save(prefix)
 
     def before_command(self) -> None:
-        """Remember the live files, so that a change during a command is told from one before it."""
+        """Remember the live documents, so that a change during a command is told from one before it."""
         if self._before_command is None:
-            self._before_command = self.snapshot()
+            self._before_command = self.reader.take_documents()
 
     def after_call(self, arguments: Mapping[str, Any], output: ToolOutput) -> None:
         """Take in what a call has changed: own writes need not be waited for, git is asked again after its commands."""
@@ -194,11 +194,11 @@ class Session:
 
 
 def changed_paths(before: Snapshot | None, after: Snapshot) -> frozenset[str]:
-    """The files whose revision differs between two snapshots."""
+    """The files that ``before`` looked for and whose revision differs in ``after``."""
     if before is None:
         return frozenset()
     old = {file.path: file.revision for file in before.files(*before.found)}
-    new = {file.path: file.revision for file in after.files(*after.found)}
+    new = {file.path: file.revision for file in after.files(*before.found)}
     return frozenset(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
 
 

@@ -76,10 +76,11 @@ def test_fields_that_we_do_not_know_come_back():
     assert call_of(reread(reply_block(ToolUse("t", "n", {}, extra), 2, "m"))).extra == extra
 
 
-def test_fields_of_ours_are_never_replaced_by_what_stands_in_extra():
-    block = Block("text", {"m": 2, "extra": {"type": "image", "text": "", "cache_control": {}, "kept": 1}}, "x")
-    assert text_of(block).to_wire() == {"type": "text", "text": "x", "kept": 1}
-    assert text_of(Block("text", {"extra": [1]}, "x")).extra == {}
+@pytest.mark.parametrize("extra", [{"type": "image", "text": ""}, {"": None}, {"cache_control": {}}, [1], "x"])
+def test_fields_that_a_person_wrote_or_changed_are_not_sent(extra):
+    sent_with = reply_block(Text("x", {"citations": []}), 2, "m")
+    changed = Block("text", {**sent_with.attrs, "extra": extra}, "x")
+    assert text_of(changed).extra == {} and text_of(Block("text", {"extra": extra}, "x")).extra == {}
 
 
 @pytest.mark.parametrize("facts", [{"signature": ""}, {"signature": 5}, {"signature": None}, {"sha256": None}])

@@ -13,8 +13,6 @@ from tinyclaw.state.transcript.block import Block, heading
 from tinyclaw.state.transcript.bodies import fits_fence, to_json
 from tinyclaw.types import Content, Json, Raw, Role, Text, Thinking, ToolUse
 
-_OWN_FIELDS = {"type", "id", "name", "input", "text", "thinking", "signature", "cache_control"}
-"""Fields that ``extra`` never holds, whatever somebody writes into it."""
 SPEAKERS: dict[Role, str] = {"user": "You", "assistant": "tinyclaw"}
 
 
@@ -157,9 +155,11 @@ def _step(target: Any, step: str) -> Any:
 
 
 def _with_extra(facts: Json, extra: Json) -> Json:
-    return {**facts, "extra": extra} if extra else facts
+    return {**facts, "extra": extra, "extra_sha256": text_hash(to_json(extra))} if extra else facts
 
 
 def _extra(block: Block) -> Json:
+    """The fields that the API sent with a block and we do not know; what a person made of them may not go back."""
     extra = block.attrs.get("extra")
-    return {key: value for key, value in extra.items() if key not in _OWN_FIELDS} if isinstance(extra, dict) else {}
+    is_whole = isinstance(extra, dict) and block.attrs.get("extra_sha256") == text_hash(to_json(extra))
+    return extra if isinstance(extra, dict) and is_whole else {}
