@@ -186,6 +186,22 @@ def test_a_tool_that_is_not_there_or_gets_wrong_arguments_is_answered_with_what_
     assert wrong["is_error"] and "path is missing" in wrong["content"] and "file is not an argument" in wrong["content"]
 
 
+def test_a_fault_of_a_tool_ends_neither_turn_nor_session_and_its_details_are_kept(api, start, turn):
+    @tool(effect="read")
+    def broken(ctx: ToolContext) -> str:
+        """Divide by nothing."""
+        return str(1 // 0)
+
+    kept: list[Exception] = []
+    session = start(api([reply(tools=[("broken", {})]), reply("I go another way.")]))
+    session.registry = Registry({"broken": broken})
+    session.report = lambda error: kept.append(error) or "unexpected error; details are in FILE"
+    events = turn(session)
+    assert ended(events).text == "I go another way."
+    assert isinstance(kept[0], ZeroDivisionError) and kept[0].__traceback__ is not None
+    assert [event.text for event in events if isinstance(event, Notice)] == ["unexpected error; details are in FILE"]
+
+
 def test_the_third_equal_failure_in_a_row_gets_another_hint(api, start, turn):
     again = reply(tools=[("read", {"path": "nowhere.txt"})])
     server = api([again, again, again, reply("I give up.")])

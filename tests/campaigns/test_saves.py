@@ -6,7 +6,6 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.messages_api import MessagesApi, reply
+from tests.state.person import anew, backup, in_place, overwrite, rename, two_renames
 from tinyclaw.agent.events import Event, Notice, RequestStarted, ToolFinished
 from tinyclaw.agent.loop import run_turn
 from tinyclaw.agent.start import Options, open_session
@@ -24,39 +24,7 @@ from tinyclaw.state.workspace import Workspace
 BODY = "".join(f"- line {number} of the plan, which is long enough to be torn\n" for number in range(60))
 
 
-def _truncate(path: Path, text: str) -> None:
-    with path.open("w") as file:
-        for start in range(0, len(text), 700):
-            file.write(text[start : start + 700])
-            file.flush()
-
-
-def _by_rename(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.tmp")
-    beside.write_text(text)
-    beside.replace(path)
-
-
-def _vim(path: Path, text: str) -> None:
-    path.rename(path.with_name(path.name + "~"))
-    path.write_text(text)
-    path.with_name(path.name + "~").unlink()
-
-
-def _jetbrains(path: Path, text: str) -> None:
-    beside, old = path.with_name(f"{path.name}___jb_tmp___"), path.with_name(f"{path.name}___jb_old___")
-    beside.write_text(text)
-    path.rename(old)
-    beside.rename(path)
-    old.unlink()
-
-
-STYLES: dict[str, Callable[[Path, str], None]] = {
-    "truncate": _truncate,
-    "rename": _by_rename,
-    "vim": _vim,
-    "jetbrains": _jetbrains,
-}
+STYLES = (in_place, overwrite, rename, backup, two_renames, anew)
 
 
 class Person(threading.Thread):
@@ -71,8 +39,7 @@ class Person(threading.Thread):
 
     def run(self) -> None:
         for number in range(1, self._saves + 1):
-            style = self._chance.choice(list(STYLES.values()))
-            style(self.path, text_of(number))
+            self._chance.choice(STYLES)(self.path, text_of(number).encode())
             self.finished.append((time.monotonic(), number))
             time.sleep(self._chance.uniform(0.0, 0.15))
 
@@ -109,11 +76,13 @@ def test_each_request_carries_the_last_save_that_had_finished_and_none_a_torn_on
     with MessagesApi(step) as server:
         session = open_one(root, server)
         compiles: list[float] = []
-        compile_one = session.compile
-        session.compile = lambda: (compiles.append(time.monotonic()), compile_one())[1]  # type: ignore[method-assign]
         stated: list[str | None] = []
+        before = time.monotonic()
         for event in run_turn(session, "go"):
-            if isinstance(event, RequestStarted):
+            if isinstance(event, ToolFinished):
+                before = time.monotonic()  # the loop stands still until we ask for more: the compile comes after this
+            elif isinstance(event, RequestStarted):
+                compiles.append(before)
                 stated.append(_plan_in(session.conversation))
         session.close()
         assert server.refused == []
@@ -149,7 +118,7 @@ def test_no_save_is_lost_while_the_agent_writes_the_same_file(tmp_path: Path, sa
     def person() -> None:
         for number in range(saves):
             text = todo.read_text() if todo.exists() else ""
-            chance.choice([_truncate, _by_rename])(todo, f"{text}person {number}\n")
+            chance.choice([in_place, rename])(todo, f"{text}person {number}\n".encode())
             time.sleep(chance.uniform(0.0, 0.06))
             while writes and writes[-1] < number // 8:  # both are at it, however slow the machine is
                 time.sleep(0.01)

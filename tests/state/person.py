@@ -80,4 +80,5 @@ def main(name: str, style: str, buffer: str, saves: str, seconds: str = "") -> N
         print(token, *details)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -207,6 +207,7 @@ def _work(session: Session, job: _Job, events: queue.SimpleQueue[Any]) -> None:
     except Interrupted:
         output = _error(session.hints.get("interrupted_call"), summary="interrupted")
     except Exception as error:  # the tool boundary: a fault of ours must not end the person's turn
+        session.notices.append(session.report(error))
         output = _error(
             session.hints.get("internal_error", name=job.call.name, error=f"{type(error).__name__}: {error}")
         )

@@ -56,6 +56,7 @@ class Session:
     """One conversation in one workspace. See ``agent.start`` for how one is made.
 
     Attributes:
+        report: keeps the details of a fault of ours and says in one line where they are.
         ask: asks the person for a permission; None when there is nobody to ask (the turn then pauses).
         clock: the time now, with a time zone.
         facts: named facts for the prompt that are no files.
@@ -82,6 +83,7 @@ class Session:
     limits: Limits = field(default_factory=Limits)
     max_requests: int | None = None
     ask: AskPerson | None = None
+    report: Callable[[Exception], str] = repr
     interrupt: Interrupt = field(default_factory=Interrupt)
     always: set[str] = field(default_factory=set)
     notices: list[str] = field(default_factory=list)

@@ -45,6 +45,7 @@ class Options:
 
     ``flags`` are settings of the command line by field name; ``resume`` is ``last`` or an id; ``title``
     names a new session. ``ask`` is None when there is nobody to ask.
+    ``report`` keeps the details of a fault of ours and gives the line for the person.
     """
 
     workspace: Workspace
@@ -54,6 +55,7 @@ class Options:
     resume: str | None = None
     title: str = ""
     ask: AskPerson | None = None
+    report: Callable[[Exception], str] = repr
     interrupt: Interrupt = field(default_factory=Interrupt)
     strict: bool = False
 
@@ -93,6 +95,7 @@ def open_session(options: Options) -> Session:
         limits=limits_of(settings),
         max_requests=settings.max_requests or None,
         ask=options.ask,
+        report=options.report,
         interrupt=options.interrupt,
     )
     session.notices += [str(diagnostic) for diagnostic in diagnostics]

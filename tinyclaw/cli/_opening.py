@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tinyclaw.agent.session import AskPerson
 from tinyclaw.agent.start import Options
+from tinyclaw.cli._crash import describe
 from tinyclaw.cli._here import here, now
 from tinyclaw.types import Interrupt
 
@@ -39,6 +40,7 @@ class Choices:
             resume=self.resume,
             title=title,
             ask=ask,
+            report=describe,
             interrupt=interrupt,
             strict=self.strict,
         )

@@ -82,7 +82,7 @@ class Conversation:
     """The state of a session, grown block by block. ``extended`` gives a copy that shares what is done.
 
     Attributes:
-        prefix: hash of the pinned prefix, or "" before the first request; ``prefix_order`` is its place.
+        prefix: hash of the pinned prefix, or "" before the first request.
         statements: the newest statement of each file outside the prefix, by path.
         last: the greatest message number so far; ``requests`` the greatest request number.
         usage: the last reply's tokens; ``spent`` the sum over all replies.
@@ -93,8 +93,6 @@ class Conversation:
     load_image: ImageLoader = lambda path, sha256: None
     groups: list[Group] = field(default_factory=list)
     prefix: str = ""
-    prefix_order: int = -1
-    prefix_at: str = ""
     statements: dict[str, Statement] = field(default_factory=dict)
     revisions: dict[str, str] = field(default_factory=dict)
     permissions: dict[str, Permission] = field(default_factory=dict)
@@ -226,8 +224,6 @@ class Conversation:
 
     def _take_prefix(self, block: Block) -> None:
         self.prefix = str(block.attrs.get("hash", ""))
-        self.prefix_at = str(block.attrs.get("at", ""))
-        self.prefix_order = self._order
 
     def _take_request(self, block: Block) -> None:
         self.requests = max(self.requests, _number(block, "n") or 0)
