@@ -422,7 +422,7 @@ def test_every_request_of_a_conversation_is_rebuilt_from_the_written_transcript(
         rebuilt = rebuild_request(conversation, prefix, blocks[place])
         assert json.dumps(rebuilt.to_wire()) == json.dumps(working.request.to_wire())
         messages = conversation.messages(rebuilt.model).messages
-        assert digest(rebuilt, messages) == working.sha256 == blocks[place].attrs["sha256"]
+        assert digest(rebuilt, prefix, messages) == working.sha256 == blocks[place].attrs["sha256"]
 
 
 def test_another_process_makes_the_same_request_byte_for_byte(bench: Bench):

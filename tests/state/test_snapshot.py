@@ -220,6 +220,37 @@ def test_records_that_come_and_go_are_seen(place: Place):
     assert place.files(SKILLS) == []
 
 
+def test_a_record_that_appears_in_a_folder_that_stood_without_it_is_seen(place: Place):
+    """The folder of the records shows no sign of it."""
+    place.now = lambda: time.time() + 100
+    place.write("skills/a/SKILL.md", "a")
+    (place.root / "skills/b").mkdir()
+    assert [place.texts(SKILLS) for _ in range(2)] == [[("skills/a/SKILL.md", "a")]] * 2
+    place.write("skills/b/SKILL.md", "b")
+    assert place.texts(SKILLS) == [("skills/a/SKILL.md", "a"), ("skills/b/SKILL.md", "b")]
+
+
+def test_records_that_stand_are_decoded_once_and_are_the_same_objects(place: Place):
+    place.now = lambda: time.time() + 100
+    for name in "abc":
+        place.write(f"skills/{name}/SKILL.md", name)
+    first = place.files(SKILLS)
+    place.write("skills/b/SKILL.md", "changed")
+    second = place.files(SKILLS)
+    assert place.decoded == ["a", "b", "c", "changed"]
+    assert [one is two for one, two in zip(first, second, strict=True)] == [True, False, True]
+
+
+def test_a_record_that_cannot_be_read_is_read_as_soon_as_it_can(place: Place):
+    place.now = lambda: time.time() + 100
+    record = place.root / "skills/a/SKILL.md"
+    record.mkdir(parents=True)
+    assert "is a folder, not a file" in place.problem(SKILLS)
+    record.rename(place.root / "skills/a/other")
+    place.write("skills/a/SKILL.md", "a")
+    assert place.texts(SKILLS) == [("skills/a/SKILL.md", "a")]
+
+
 def test_a_folder_that_changed_just_now_is_listed_again(place: Place):
     """Two changes within one tick of a coarse clock leave the same time."""
     folder = place.root / "skills"

@@ -63,7 +63,7 @@ class Recording:
                 "restore the file, from git for example"
             )
         request = rebuild_request(conversation, prefix, record)
-        same = digest(request, conversation.messages(request.model).messages) == record.attrs.get("sha256")
+        same = digest(request, prefix, conversation.messages(request.model).messages) == record.attrs.get("sha256")
         return Rebuilt(request, same)
 
 

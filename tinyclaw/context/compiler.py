@@ -94,7 +94,8 @@ def compile_request(inputs: Inputs) -> WorkingSet:
     sent = inputs.conversation.extended(blocks).messages(inputs.target.model)
     request, manifest = _assemble(inputs, prefix, sent.messages, collected)
     notes = tuple(f"{entry.file or name}: {entry.note}" for name, entry in manifest.entries.items() if entry.note)
-    return WorkingSet(tuple(blocks), prefix, request, manifest, (*notes, *sent.notes), digest(request, sent.messages))
+    sha256 = digest(request, prefix, sent.messages)
+    return WorkingSet(tuple(blocks), prefix, request, manifest, (*notes, *sent.notes), sha256)
 
 
 def rebuild_request(conversation: Conversation, prefix: Prefix, record: Block) -> Request:
@@ -112,16 +113,10 @@ def rebuild_request(conversation: Conversation, prefix: Prefix, record: Block) -
     )
 
 
-def digest(request: Request, messages: Sequence[Message]) -> str:
+def digest(request: Request, prefix: Prefix, messages: Sequence[Message]) -> str:
     """SHA-256 over the hashes of the request's parts: equal requests have equal digests, marks do not count."""
-    head = [
-        request.model,
-        request.max_tokens,
-        request.params,
-        request.tools,
-        [block["text"] for block in request.system],
-    ]
-    parts = [hashlib.sha256(canonical(head)).hexdigest(), *(message.digest for message in messages)]
+    head = canonical([request.model, request.max_tokens, request.params])
+    parts = [hashlib.sha256(head).hexdigest(), prefix.hash, *(message.digest for message in messages)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -132,8 +127,9 @@ def _collected(inputs: Inputs) -> Collected:
     """What the sources say; half of the window's free part is theirs and the tools', the rest is the conversation's."""
     context = SourceContext(inputs.snapshot, inputs.limits, inputs.mode, inputs.prompts)
     estimator = _steady(inputs.target)
-    tools = estimator.tokens(len(canonical([spec.to_wire() for spec in inputs.tools])))
-    room = (inputs.target.window_tokens - inputs.target.max_tokens) // 2 - tools
+    pinned, tools = inputs.prefix, tuple(spec.to_wire() for spec in inputs.tools)
+    length = pinned.tools_length if pinned and pinned.tools == tools else len(canonical(tools))
+    room = (inputs.target.window_tokens - inputs.target.max_tokens) // 2 - estimator.tokens(length)
     return fit(collect(inputs.sources, context), max(0, room), estimator)
 
 
@@ -239,7 +235,7 @@ def _entries(inputs: Inputs, prefix: Prefix, collected: Collected) -> dict[str, 
     estimator = _steady(inputs.target)
     pieces = {piece.id: piece for _, piece in collected.parts}
     recorded = inputs.conversation.manifest.get("blocks", {})
-    entries = {"tools": Entry("tools", estimator.tokens(len(canonical(prefix.tools))))}
+    entries = {"tools": Entry("tools", estimator.tokens(prefix.tools_length))}
     for block in prefix.blocks:
         lines, note = _pinned_facts(block, pieces.get(block.id), recorded.get(block.id, {}))
         entries[block.id] = Entry("prefix", estimator.tokens(len(block.text)), block.path, lines, block.revision, note)
@@ -261,7 +257,7 @@ def _pinned_facts(block: PrefixBlock, piece: Piece | None, recorded: Json) -> tu
 
 def _largest(prefix: Prefix, messages: Sequence[Message], estimator: Estimator) -> list[str]:
     """The three largest blocks of a request and their tokens, in words."""
-    sizes = [(len(canonical(prefix.tools)), "the tools")]
+    sizes = [(prefix.tools_length, "the tools")]
     sizes += [(len(block.text), block.path or f"the prompt's part {block.id}") for block in prefix.blocks]
     for message in messages:
         for block in message.wire["content"]:

@@ -11,6 +11,8 @@ import json
 import queue
 import threading
 from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
 
 from tinyclaw.errors import ModelError
 from tinyclaw.model.assembly import Assembly
@@ -37,8 +39,7 @@ class AnthropicModel:
 
     def stream(self, request: Request, interrupt: Interrupt) -> Iterator[ModelEvent]:
         """See ``Model.stream``. ``request`` goes out as it is, with ``stream`` set."""
-        body = self._encoder.body(request)
-        taken = tuple(_call_ids(request))
+        body, taken = self._encoder.encode(request)
         return retrying(lambda: self._attempt(request.model, body, taken, interrupt), self._retry, interrupt)
 
     def _attempt(self, model: str, body: bytes, taken: tuple[str, ...], interrupt: Interrupt) -> Iterator[ModelEvent]:
@@ -122,23 +123,44 @@ class _Call:
                 connection.abort()
 
 
+class _Encoded(NamedTuple):
+    """A message, its JSON, and the ids of the calls in it. It is held here, so that its ``id()`` stays its own."""
+
+    message: Json
+    data: bytes
+    calls: tuple[str, ...]
+
+    @classmethod
+    def of(cls, message: Json) -> _Encoded:
+        content = message.get("content")
+        blocks: list[Json] = content if isinstance(content, list) else []
+        calls = tuple(block["id"] for block in blocks if block.get("type") == "tool_use")
+        return cls(message, _encode(message), calls)
+
+
 class _Encoder:
-    """Makes bodies. A session sends the same messages again and again, so each is encoded once and kept.
+    """Makes bodies. A session sends the same things again and again, so each is encoded once and kept.
 
     Messages are known by identity: what makes requests never changes one that it has handed out.
     """
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Json, bytes]] = {}
+        self._head: tuple[Json, bytes] = ({}, b"{}")
+        self._known: dict[int, _Encoded] = {}
 
-    def body(self, request: Request) -> bytes:
-        """Raises: ModelError when the request holds what JSON cannot."""
-        wire = request.to_wire()
-        messages = wire.pop("messages")
-        encoded = [self._known.get(id(message)) or (message, _encode(message)) for message in messages]
-        self._known = {id(message): (message, data) for message, data in encoded}
-        head = _encode({**wire, "stream": True})[:-1]
-        return b"".join((head, b',"messages":[', b",".join(data for _, data in encoded), b"]}"))
+    def encode(self, request: Request) -> tuple[bytes, tuple[str, ...]]:
+        """The body, and the ids of all calls in it.
+
+        Raises: ModelError when the request holds what JSON cannot.
+        """
+        head = {**request.to_wire(), "stream": True}
+        encoded = [self._known.get(id(message)) or _Encoded.of(message) for message in head.pop("messages")]
+        self._known = {id(each.message): each for each in encoded}
+        if head != self._head[0]:
+            self._head = (head, _encode(head))
+        messages = b",".join(each.data for each in encoded)
+        body = b"".join((self._head[1][:-1], b',"messages":[', messages, b"]}"))
+        return body, tuple(chain.from_iterable(each.calls for each in encoded))
 
 
 def _encode(value: Json) -> bytes:
@@ -148,10 +170,3 @@ def _encode(value: Json) -> bytes:
     except ValueError as error:
         raise ModelError(f"the request is not JSON: {error}", kind="invalid") from error
     return text.encode("utf-8", "replace")
-
-
-def _call_ids(request: Request) -> Iterator[str]:
-    for message in request.messages:
-        content = message.get("content")
-        blocks: list[Json] = content if isinstance(content, list) else []
-        yield from (block["id"] for block in blocks if block.get("type") == "tool_use")

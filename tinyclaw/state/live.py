@@ -28,6 +28,10 @@ class _Seen:
     read: FileRead
     at: float = field(compare=False)
 
+    @property
+    def is_racy(self) -> bool:
+        return self.signature is not None and is_racy(self.signature, self.at)
+
 
 @dataclass
 class LiveFiles:
@@ -55,7 +59,7 @@ class LiveFiles:
         Raises: StateError as ``files.read``.
         """
         known = self._known.get(path)
-        if known and not _is_racy(known) and _signature_at(path) == known.signature:
+        if known and not known.is_racy and _signature_at(path) == known.signature:
             return known.read
         seen, still = settle(lambda: self._look(path), lambda seen: self._needs(seen, known), self.sleep)
         if known and not still:
@@ -89,9 +93,9 @@ def _signature_at(path: Path) -> Signature | None:
             raise
 
 
-def _is_racy(known: _Seen) -> bool:
-    """Whether a second change could hide behind the signature: the first was too young when it was read."""
-    return known.signature is not None and known.signature.changed_ns / 1e9 > known.at - RACY_SECONDS
+def is_racy(seen: Signature, at: float) -> bool:
+    """Whether a second change could hide behind a signature: the first was too young when it was taken at ``at``."""
+    return seen.changed_ns / 1e9 > at - RACY_SECONDS
 
 
 def _changed_at(found: FileRead) -> float | None:

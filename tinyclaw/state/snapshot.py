@@ -10,14 +10,16 @@ folders are looked at, and a file that has not changed costs one stat.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 
 from tinyclaw.errors import StateError
+from tinyclaw.state._reading import Signature
 from tinyclaw.state.files import FileRead
-from tinyclaw.state.live import RACY_SECONDS, LiveFiles
+from tinyclaw.state.live import RACY_SECONDS, LiveFiles, is_racy
 from tinyclaw.state.workspace import Workspace
 from tinyclaw.types import Diagnostic
 
@@ -29,9 +31,11 @@ USER = "user:"
 CHAIN = "chain:"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StateFile:
     """A file as it was read: decoded leniently, without BOM and carriage returns, secrets masked.
+
+    Compared by identity: a reader gives the same object for as long as the file stands.
 
     ``path`` is as people write it: relative to the root, or ``~/…`` for the user level. ``text`` is
     empty when ``problem`` says why the file cannot be read. ``size`` is in bytes on disk.
@@ -43,9 +47,6 @@ class StateFile:
     size: int = 0
     private: bool = False
     problem: Diagnostic | None = None
-
-    def __hash__(self) -> int:
-        return hash((self.path, self.revision))
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,20 @@ class SnapshotReader:
         elif "*" in pattern:
             folder_name, _, name = pattern.removeprefix(USER).partition("*/")
             records = self._folders.setdefault(pattern, _Folder(top / folder_name, name))
-            yield from self._files(records.paths(self._now()), private)
+            yield from self._records(records, private)
         else:
             yield from self._files([top / pattern.removeprefix(USER)], private)
+
+    def _records(self, folder: _Folder, private: bool) -> Sequence[StateFile]:
+        """The files of a folder of records. There may be hundreds, so what stands costs a stat each and no more."""
+        now = self._now()
+        looks = folder.looks(now)
+        if looks != folder.proven:
+            found = [next(self._files([path], private), None) for path in folder.paths]
+            folder.files = [file for file in found if file is not None]
+            is_proof = all(_is_proof(look, file, now) for look, file in zip(looks, found, strict=True))
+            folder.proven = looks if is_proof else None
+        return folder.files
 
     def _files(self, paths: Iterable[Path], private: bool) -> Iterator[StateFile]:
         decoded = self._decoded[private]
@@ -165,35 +177,65 @@ def _text_of(data: bytes, path: str) -> tuple[str, Diagnostic | None]:
         return data.decode("utf-8-sig", "replace"), Diagnostic(path, line, message, "save it as UTF-8")
 
 
+_LOOK_AT = attrgetter("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
+"""A signature as a plain tuple, made without a step of Python: hundreds of them are made before each request."""
+_Look = tuple[int, int, int, int, int] | None
+
+
 class _Folder:
-    """The files ``<folder>/*/<name>``: listed again only when the folder's own times say so."""
+    """The files ``<folder>/*/<name>``: listed again only when the folder's own times say so.
+
+    ``files`` are what was read when the looks at ``paths`` were ``proven``.
+    """
 
     def __init__(self, folder: Path, name: str) -> None:
+        self.paths: list[Path] = []
         self.unread = 0
+        self.files: list[StateFile] = []
+        self.proven: list[_Look] | None = None
         self._folder = folder
         self._name = name
         self._listed: tuple[int, int] | None = None
-        self._paths: tuple[Path, ...] = ()
+        self._names: list[str] = []
 
-    def paths(self, now: float) -> tuple[Path, ...]:
-        """The first ``MAX_RECORDS`` of them by name; hidden folders hold none."""
+    def looks(self, now: float) -> list[_Look]:
+        """What a stat says of the first ``MAX_RECORDS`` files by name, None for what is not there."""
+        self._list(now)
+        try:
+            return list(map(_LOOK_AT, map(os.stat, self._names)))
+        except (OSError, ValueError):
+            return [_look(name) for name in self._names]
+
+    def _list(self, now: float) -> None:
+        """Hidden folders hold no records."""
         try:
             status = self._folder.stat()
+            times = (status.st_ino, status.st_mtime_ns)
+            if times == self._listed:
+                return
+            with os.scandir(self._folder) as entries:
+                names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
         except OSError:
-            self._listed, self._paths, self.unread = None, (), 0
-            return ()
-        times = (status.st_ino, status.st_mtime_ns)
-        if times != self._listed:
-            names = self._names()
-            self._paths = tuple(self._folder / each / self._name for each in names[:MAX_RECORDS])
-            self.unread = len(names) - len(self._paths)
+            names, self._listed = [], None
+        else:
             # A folder's time is coarse: after a change within these seconds it is listed again.
             self._listed = times if now - status.st_mtime > RACY_SECONDS else None
-        return self._paths
+        paths = [self._folder / each / self._name for each in names[:MAX_RECORDS]]
+        if paths != self.paths:
+            self.paths, self._names, self.proven = paths, list(map(str, paths)), None
+        self.unread = len(names) - len(paths)
 
-    def _names(self) -> list[str]:
-        try:
-            with os.scandir(self._folder) as entries:
-                return sorted(entry.name for entry in entries if not entry.name.startswith("."))
-        except OSError:
-            return []
+
+def _look(name: str) -> _Look:
+    try:
+        look: _Look = _LOOK_AT(os.stat(name))  # noqa: PTH116 (a Path costs as much again)
+    except (OSError, ValueError):
+        return None
+    return look
+
+
+def _is_proof(look: _Look, file: StateFile | None, now: float) -> bool:
+    """Whether ``file`` is what is there for as long as ``look`` stays equal."""
+    if look is None or file is None:
+        return look is None and file is None
+    return file.problem is None and not is_racy(Signature(*look), now)

@@ -11,25 +11,10 @@ import hashlib
 import os
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 from tinyclaw.errors import StateError
-from tinyclaw.state._reading import read
+from tinyclaw.state._reading import Signature, read, signature
 from tinyclaw.state.settling import settle, stillness
-
-
-class _Signature(NamedTuple):
-    """What tells that a file is the one we know without reading it."""
-
-    device: int
-    inode: int
-    size: int
-    modified_ns: int
-    changed_ns: int
-
-    @classmethod
-    def of(cls, status: os.stat_result) -> _Signature:
-        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 class AppendedFile:
@@ -38,19 +23,19 @@ class AppendedFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.crlf = False
-        self._signature: _Signature | None = None
+        self._signature: Signature | None = None
         self._hash = hashlib.sha256()
         self._gap = ""
 
     def is_known(self) -> bool:
         """Whether the file is what we know. Where only its outside differs, the new outside is known from then on."""
-        signature = self._look()
-        if signature is None or signature == self._signature:
-            return signature is not None
+        seen = self._look()
+        if seen is None or seen == self._signature:
+            return seen is not None
         data = read(self.path).data
         if data is None or hashlib.sha256(data).digest() != self._hash.digest():
             return False
-        self._signature = signature
+        self._signature = seen
         return True
 
     def take(self, *, settled: bool = True) -> bytes | None:
@@ -59,11 +44,11 @@ class AppendedFile:
         With ``settled`` a save that is under way is waited for, a second at most. Raises: StateError.
         """
 
-        def look() -> tuple[_Signature | None, bytes | None]:
+        def look() -> tuple[Signature | None, bytes | None]:
             return self._look(), read(self.path).data
 
-        signature, data = settle(look, lambda seen: stillness(seen[1]), time.sleep)[0] if settled else look()
-        self._know(signature, data or b"")
+        seen, data = settle(look, lambda seen: stillness(seen[1]), time.sleep)[0] if settled else look()
+        self._know(seen, data or b"")
         return data
 
     def forget(self) -> None:
@@ -84,7 +69,7 @@ class AppendedFile:
                 f"{self.path}: the transcript cannot be written ({error.strerror}); mend it, nothing is lost"
             ) from error
         try:
-            if _Signature.of(os.fstat(descriptor)) != self._signature:
+            if signature(os.fstat(descriptor)) != self._signature:
                 return False
             self._write(descriptor, self._gap + text)
             return True
@@ -128,14 +113,14 @@ class AppendedFile:
         self._hash.update(data)
         self._gap = _gap_behind(data)
         status = os.fstat(descriptor)
-        self._signature = _Signature.of(status) if status.st_size == size + len(data) else None
+        self._signature = signature(status) if status.st_size == size + len(data) else None
 
-    def _know(self, signature: _Signature | None, data: bytes) -> None:
-        self._signature, self._hash, self._gap = signature, hashlib.sha256(data), _gap_behind(data)
+    def _know(self, seen: Signature | None, data: bytes) -> None:
+        self._signature, self._hash, self._gap = seen, hashlib.sha256(data), _gap_behind(data)
 
-    def _look(self) -> _Signature | None:
+    def _look(self) -> Signature | None:
         try:
-            return _Signature.of(self.path.stat())
+            return signature(self.path.stat())
         except FileNotFoundError:
             return None
         except OSError as error:

@@ -29,7 +29,7 @@ FOLDER = "prefixes"
 class PrefixBlock:
     """One system block: which source made it, from which file at which revision, and its text.
 
-    ``private`` marks text from the user level. ``detail`` is the manifest's entry for it.
+    ``private`` marks text from the user level.
     """
 
     id: str
@@ -50,6 +50,11 @@ class Prefix:
     def hash(self) -> str:
         """Sixteen hex digits that are equal exactly when tools and system are."""
         return hashlib.sha256(canonical([self.tools, [block.text for block in self.blocks]])).hexdigest()[:16]
+
+    @cached_property
+    def tools_length(self) -> int:
+        """Characters of the tools as JSON."""
+        return len(canonical(self.tools))
 
     @property
     def system(self) -> tuple[Json, ...]:
