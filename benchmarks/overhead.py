@@ -1,13 +1,15 @@
 """Our own time per request: from the end of a reply to the next request on the wire, tool time taken out.
 
 A session of 200 requests with reads, searches and commands, in an empty workspace and in one with
-10,000 memory records, 1,000 skills and a git repository of 50,000 files, turn by turn, so that what
-else the machine does meets both.
+10,000 memory records, 1,000 skills and a git repository of 50,000 files, request by request, so that
+what else the machine does meets both.
 """
 
 from __future__ import annotations
 
 import json
+import time
+from contextlib import ExitStack
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from benchmarks._figures import milliseconds, ratio
 from benchmarks._server import Json, exchanges, git, opened, serving, workspace
 from tinyclaw.agent.events import ToolFinished
 from tinyclaw.agent.loop import run_turn
+from tinyclaw.agent.session import Session
 
 ROUNDS = 3
 REQUESTS = 205
@@ -33,8 +36,8 @@ def run() -> None:
             prepare(root)
         for _ in range(ROUNDS):
             bodies: list[Json] = []
-            empty.append(measured(small, bodies))
-            full.append(measured(large, []))
+            for times, found in zip(measured([small, large], bodies), (empty, full), strict=True):
+                found.append(times)
             bare.append(sent_bare(bodies))
     print(f"the last body has {len(json.dumps(bodies[-1])) / 1000:.0f} kB")
     show("empty workspace", empty)
@@ -78,16 +81,36 @@ def call(number: int) -> list[object]:
     return calls[number % 3]
 
 
-def measured(root: Path, bodies: list[Json]) -> list[float]:
-    """Seconds of overhead before each request but the first; ``bodies`` takes what was sent."""
+def measured(roots: list[Path], bodies: list[Json]) -> list[list[float]]:
+    """Seconds of overhead before each request but the first, for each root; ``bodies`` takes what the first sent."""
     script = [{"reply": {"text": f"Step {n}.", "tools": [call(n)]}} for n in range(REQUESTS - 1)]
-    with serving([*script, "Done."]) as (url, log):
-        session = opened(root, url)
-        tools = [event.milliseconds / 1000 for event in run_turn(session, "go") if isinstance(event, ToolFinished)]
-        session.close()
-        answered = exchanges(log)
-        bodies += [json.loads(path.read_bytes()) for path in sorted(log.glob("[0-9]*.json"))]
-    return [max(0.0, gap - tool) for gap, tool in zip(gaps(answered), tools, strict=True)]
+    with ExitStack() as stack:
+        servers = [stack.enter_context(serving([*script, "Done."])) for _ in roots]
+        tools = in_turns([opened(root, url) for root, (url, _) in zip(roots, servers, strict=True)])
+        answered = [exchanges(log) for _, log in servers]
+        bodies += [json.loads(path.read_bytes()) for path in sorted(servers[0][1].glob("[0-9]*.json"))]
+    return [
+        [max(0.0, gap - tool) for gap, tool in zip(gaps(each), times, strict=True)]
+        for each, times in zip(answered, tools, strict=True)
+    ]
+
+
+def in_turns(sessions: list[Session]) -> list[list[float]]:
+    """Run the sessions one call at a time in turn; the seconds that each one's calls took, with the others' turns."""
+    running = [run_turn(session, "go") for session in sessions]
+    seconds: list[list[float]] = [[] for _ in sessions]
+    left = [0.0] * len(sessions)
+    for _ in range(REQUESTS - 1):
+        for at, events in enumerate(running):
+            if seconds[at]:
+                seconds[at][-1] += time.perf_counter() - left[at]
+            seconds[at].append(next(each.milliseconds for each in events if isinstance(each, ToolFinished)) / 1000)
+            left[at] = time.perf_counter()
+    for at, events in enumerate(running):
+        seconds[at][-1] += time.perf_counter() - left[at]
+        list(events)
+        sessions[at].close()
+    return seconds
 
 
 def sent_bare(bodies: list[Json]) -> list[float]:
