@@ -56,15 +56,13 @@ def facts(root: Path) -> GitFacts | None:
     if git_root(root) is None:
         return None
     runner = _Runner(root)
-    if runner.run("rev-parse", "--is-inside-work-tree") is None:
-        return GitFacts("", (), 0, (), runner.problem) if runner.problem else None
     ours = [f":(exclude){folder}" for folder in (TRANSCRIPTS, OUTPUTS)]
-    status = runner.run("status", "--porcelain=v1", "-z", "--untracked-files=normal", "--", ".", *ours)
+    status = runner.run("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--", ".", *ours)
     if status is None:
-        return GitFacts("", (), 0, (), f"its status is unknown: {runner.problem}")
-    changed = _changed(status)
+        return GitFacts("", (), 0, (), f"its status is unknown: {runner.problem}") if runner.problem else None
+    headers, changed = _read_status(status)
     commits = (runner.run("log", f"-{MAX_COMMITS}", "--format=%h %s") or "").splitlines()
-    return GitFacts(_head(runner), tuple(changed[:MAX_PATHS]), len(changed), tuple(commits))
+    return GitFacts(_head(headers, commits), tuple(changed[:MAX_PATHS]), len(changed), tuple(commits))
 
 
 class _Runner:
@@ -109,21 +107,31 @@ def _explained(errors: str, root: Path) -> str:
     return first[0] if first else "gave no answer in time"
 
 
-def _head(runner: _Runner) -> str:
-    branch = (runner.run("symbolic-ref", "--quiet", "--short", "HEAD") or "").strip()
-    commit = (runner.run("rev-parse", "--quiet", "--verify", "--short", "HEAD") or "").strip()
-    if not branch:
-        return f"detached at {commit}"
-    return f"on branch {branch}" if commit else f"on branch {branch}, no commits yet"
+def _head(headers: dict[str, str], commits: list[str]) -> str:
+    branch, commit = headers.get("branch.head", ""), headers.get("branch.oid", "")
+    if branch == "(detached)":
+        return f"detached at {commits[0].split()[0] if commits else commit}"
+    return f"on branch {branch}" + (", no commits yet" if commit == "(initial)" else "")
 
 
-def _changed(status: str) -> list[str]:
-    """The paths of ``git status -z``: a rename's second name is the old one and is left out."""
+_FIELDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10, "?": 1}
+
+
+def _read_status(status: str) -> tuple[dict[str, str], list[str]]:
+    """The headers and the changed paths of ``git status`` (https://git-scm.com/docs/git-status, porcelain version 2).
+
+    A rename's second name is the old one and is left out.
+    """
+    headers: dict[str, str] = {}
     paths = []
     entries = iter(status.split("\0"))
     for entry in entries:
-        if len(entry) > 3:
-            paths.append(entry[3:])
-            if entry[0] in "RC":
+        kind = entry[:1]
+        if kind == "#":
+            _, name, value = entry.split(" ", 2)
+            headers[name] = value
+        elif kind in _FIELDS_BEFORE_PATH:
+            paths.append(entry.split(" ", _FIELDS_BEFORE_PATH[kind])[-1])
+            if kind == "2":
                 next(entries, None)
-    return paths
+    return headers, paths

@@ -1,0 +1,6 @@
+"""``python -m tinyclaw`` is the ``tinyclaw`` command."""
+
+from tinyclaw.cli.main import main
+
+if __name__ == "__main__":
+    main()
