@@ -450,6 +450,26 @@ def test_an_unticked_turn_is_out_of_the_conversation(api, start, turn):
     assert any("changed outside" in event.text for event in events if isinstance(event, Notice))
 
 
+@pytest.mark.parametrize("resumes", [False, True])
+def test_a_file_that_was_read_in_an_unticked_turn_is_not_overwritten_unread(api, start, turn, root: Path, resumes):
+    (root / "a.txt").write_text("precious\n")
+    whole = {"path": "a.txt", "content": "new\n"}
+    server = api(
+        [reply(tools=[("read", {"path": "a.txt"})]), reply("seen"), reply(tools=[("write", whole)]), reply("no")]
+    )
+    session = start(server)
+    turn(session, "read it")
+    text = session.transcript.path.read_text()
+    session.transcript.path.write_text(text.replace("- [x] in the conversation", "- [ ] in the conversation", 1))
+    if resumes:
+        session.close()
+        session = start(server, resume="last")
+    turn(session, "write it")
+    assert (root / "a.txt").read_text() == "precious\n"
+    (result,) = results(server.requests[3])
+    assert result["is_error"] and "read" in result["content"]
+
+
 def test_long_results_of_one_message_stay_under_its_limit(api, start, turn, root: Path):
     (root / "big.txt").write_text("".join(f"line {n} {'x' * 40}\n" for n in range(900)))
     server = api([reply(tools=[("read", {"path": "big.txt"})] * 8), reply("done")])

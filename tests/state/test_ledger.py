@@ -44,6 +44,15 @@ def test_restoring_the_held_revision_keeps_its_bytes():
     assert ledger.base("a") == seen(b"one")
 
 
+def test_a_reset_leaves_what_it_names_and_the_bytes_that_fit():
+    ledger = Ledger()
+    for name in "abc":
+        ledger.note(name, seen(b"one"))
+    ledger.reset({"a": revision_of(b"one"), "b": revision_of(b"two")})
+    assert [ledger.seen(name) for name in "abc"] == [revision_of(b"one"), revision_of(b"two"), None]
+    assert [ledger.base(name) for name in "abc"] == [seen(b"one"), None, None]
+
+
 def test_bytes_seen_longest_ago_are_let_go_and_their_revisions_stay():
     ledger = Ledger(held_bytes=10)
     for name, data in (("a", b"aaaa"), ("b", b"bbbb"), ("a", b"AAAA"), ("c", b"cccc")):

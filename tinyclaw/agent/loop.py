@@ -59,7 +59,7 @@ def begin(session: Session, text: str | None) -> None:
 
     Raises: UsageError when there is neither text nor anything pending.
     """
-    session.transcript.refresh()
+    session.refresh()
     conversation = session.conversation
     if text is None:
         if conversation.idle and not (conversation.awaits_reply or conversation.pending_calls):

@@ -89,6 +89,7 @@ class Session:
     notices: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     _said: set[str] = field(default_factory=set)
+    _followed: Conversation | None = None
     _before_command: Snapshot | None = None
     _live: frozenset[str] = frozenset((PLAN, TODO))
 
@@ -108,6 +109,16 @@ class Session:
     def record(self, *blocks: Block, tool_ran: bool = False) -> None:
         """Append to the transcript. Raises: StateError."""
         self.transcript.append(*blocks, tool_ran=tool_ran)
+
+    def refresh(self) -> None:
+        """Take in what a person made of the transcript: what is no longer in it, the model has not seen.
+
+        Raises: StateError.
+        """
+        self.transcript.refresh()
+        if self.conversation is not self._followed:
+            self._followed = self.conversation
+            self.ledger.reset(self.conversation.revisions)
 
     def event(self, what: str, text: str = "", **facts: object) -> Block:
         """An event block: a record that is never sent."""
@@ -130,7 +141,7 @@ class Session:
 
         Raises: StateError, PromptTooLong.
         """
-        self.transcript.refresh()
+        self.refresh()
         self._note_rescued()
         snapshot = self.snapshot()
         during = changed_paths(self._before_command, snapshot)

@@ -100,8 +100,6 @@ def open_session(options: Options) -> Session:
     )
     session.notices += [str(diagnostic) for diagnostic in diagnostics]
     session.notices += [str(rescued) for rescued in clear_leftovers(written_folders(session))]
-    for path, revision in transcript.conversation.revisions.items():
-        session.ledger.restore(path, revision)
     return session
 
 

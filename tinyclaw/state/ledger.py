@@ -1,13 +1,14 @@
 """Which revision of which file the model has seen, and the bytes of it as far as this process holds them.
 
 A whole-file write is allowed over a revision that stands here, and over no other. The revisions
-come back from the transcript on resume (``restore``); the bytes do not.
+come back from the transcript on resume (``reset``); the bytes do not.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 
 from tinyclaw.state.files import FileRead
 
@@ -53,6 +54,15 @@ class Ledger:
             if held is None or held.revision != revision:
                 self._forget_bytes(path)
             self._revisions[path] = revision
+
+    def reset(self, revisions: Mapping[str, str]) -> None:
+        """The model knows ``revisions`` and nothing else."""
+        with self._lock:
+            for path in self._revisions.keys() - revisions.keys():
+                self._forget_bytes(path)
+                del self._revisions[path]
+        for path, revision in revisions.items():
+            self.restore(path, revision)
 
     def _forget_bytes(self, path: str) -> None:
         read = self._reads.pop(path, None)

@@ -87,14 +87,12 @@ class Conversation:
         last: the greatest message number so far; ``requests`` the greatest request number.
         usage: the last reply's tokens; ``spent`` the sum over all replies.
         idle: no turn is running: what stands outside blocks now is the person's next message.
-        revisions: what the model knows of files it has read or written, by path.
     """
 
     load_image: ImageLoader = lambda path, sha256: None
     groups: list[Group] = field(default_factory=list)
     prefix: str = ""
     statements: dict[str, Statement] = field(default_factory=dict)
-    revisions: dict[str, str] = field(default_factory=dict)
     permissions: dict[str, Permission] = field(default_factory=dict)
     last: int = 0
     requests: int = 0
@@ -121,7 +119,6 @@ class Conversation:
             self,
             groups=list(self.groups),
             statements=dict(self.statements),
-            revisions=dict(self.revisions),
             permissions=dict(self.permissions),
             cleared=dict(self.cleared),
             left_out=set(self.left_out),
@@ -203,7 +200,6 @@ class Conversation:
         revisions = block.attrs.get("revisions")
         states = block.attrs.get("states")
         for path, revision in _mapping(revisions).items():
-            self.revisions[path] = str(revision)
             if isinstance(states, list) and path in states:
                 before = self.statements.get(path)
                 since = before.since if before else number
@@ -304,6 +300,17 @@ class Conversation:
         results = (block for group in groups[last:] for block in group.blocks if block.kind == "tool_result")
         closed = {str(block.attrs.get("id") or "") for block in results} | set(call_ids(groups[:last]))
         return tuple({call.id: call for call in calls if call.id not in closed}.values())
+
+    @property
+    def revisions(self) -> dict[str, str]:
+        """Which revision of which file the conversation shows: what was read, written or stated last, by path."""
+        known: dict[str, str] = {}
+        for block in (block for group in self.live_groups for block in group.blocks):
+            if block.kind == "tool_result":
+                known |= {path: str(revision) for path, revision in _mapping(block.attrs.get("revisions")).items()}
+            elif block.kind == "state":
+                known[str(block.attrs.get("path", ""))] = str(block.attrs.get("rev", ""))
+        return known
 
     @property
     def awaits_reply(self) -> bool:
