@@ -21,7 +21,19 @@ def test_context_shows_each_block_with_file_lines_revision_and_tokens(filled):
     _, tokens, _, file, lines, revision = rows["instructions:AGENTS.md"]
     assert (file, lines, len(revision)) == ("AGENTS.md", "1-3", 16)
     assert int(tokens.replace(",", "")) > 0
-    assert rows["plan"][3] == "PLAN.md"
+    assert rows["plan"][2:6] == ["in", "the", "talk", "PLAN.md"]
+
+
+def test_the_rows_add_up_to_the_total_and_what_is_stated_is_within_the_talk(filled, api):
+    server = api([reply("Done.")])
+    tinyclaw("run", "go", cwd=filled, ANTHROPIC_BASE_URL=server.url, ANTHROPIC_API_KEY="x")
+    table, _, rest = tinyclaw("context", cwd=filled).stdout.partition("\n\n")[2].partition("\n\n")
+    rows = [line.split() for line in table.splitlines()[1:]]
+    fixed = [int(row[1].replace(",", "")) for row in rows if row[2] != "in"]
+    total = int(rest.split()[0].replace(",", ""))
+    assert "as corrected by what the provider reported" in rest
+    assert abs(sum(fixed) - total) <= len(fixed)
+    assert [row[0] for row in rows if row[2] == "in"] == ["git", "plan", "todo"]
 
 
 def test_context_says_what_was_cut_and_why(filled):

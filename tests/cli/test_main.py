@@ -105,6 +105,14 @@ def test_closed_standard_streams_do_not_crash(workspace):
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("line", [["-C", "/no/such/folder", "doctor"], ["run", "-m", "replay:no-such.md", "hi"]])
+def test_what_is_asked_of_a_place_that_is_not_there_is_wrong_usage(workspace, line):
+    done = tinyclaw(*line, cwd=workspace)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1 and done.stderr.count("no-such.md" if "run" in line else "/no/such") == 1
+    assert sorted(workspace.rglob("*.md")) == []
+
+
 def test_a_folder_that_was_deleted_is_named(workspace):
     gone = workspace / "gone"
     gone.mkdir()
@@ -115,7 +123,7 @@ def test_a_folder_that_was_deleted_is_named(workspace):
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith(f"tinyclaw: {gone}")
 
 

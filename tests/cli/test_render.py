@@ -127,7 +127,16 @@ def test_a_file_that_changed_outside_is_told_and_a_first_statement_is_not():
 def test_a_retry_says_that_the_text_above_is_void():
     shown = Shown(terminal=True).show(TextDelta("Half"), Retrying("overloaded", 2.0, 1))
     assert shown.out == "Half\n"
-    assert shown.err == "… overloaded; try 2 in 2 s; the text above is void\n"
+    assert shown.err == "… overloaded; try 2 in 2.0 s; the text above is void\n"
+
+
+def test_a_retry_does_not_repeat_its_reason():
+    tries = [Retrying("overloaded", 0.4, 1), Retrying("overloaded", 12.3, 2), Retrying("no connection", 1.0, 3)]
+    assert Shown().show(*tries).err.splitlines() == [
+        "… overloaded; try 2 in 0.4 s",
+        "… the same again; try 3 in 12 s",
+        "… no connection; try 4 in 1.0 s",
+    ]
 
 
 def test_the_transient_line_is_taken_back_before_anything_else_is_shown():

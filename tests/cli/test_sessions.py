@@ -4,7 +4,8 @@ import json
 
 from tests.cli.process import on_terminal, tinyclaw
 from tests.cli.recording import record
-from tinyclaw.state.transcript.grammar import render_header
+from tinyclaw.state.transcript.grammar import Block, render, render_header
+from tinyclaw.state.transcript.lock import SessionLock
 from tinyclaw.width import width
 
 TITLES = [
@@ -53,6 +54,29 @@ def test_show_tells_turns_requests_and_tokens(workspace, tmp_path):
     shown = tinyclaw("sessions", "show", cwd=workspace).stdout
     for words in ("title:", "requests:   2 · 20 in · 10 out", "> read it", "1 tool call, ended: done", "All is read."):
         assert words in shown
+
+
+def test_the_list_tells_how_each_session_stands(workspace, tmp_path):
+    ended = record(tmp_path / "a.md", "Done.")
+    asks = record(tmp_path / "b.md", [("bash", {"command": "true"})], "Done.")
+    short = record(tmp_path / "c.md", [("glob", {"pattern": "*"})])
+    for at, model in enumerate((ended, asks, short)):
+        tinyclaw("run", "-m", model, f"task {at}", cwd=workspace)
+    holder = SessionLock.take(next((workspace / ".transcripts").glob("*task-2*.md")))
+    (workspace / ".transcripts/20200101-000000-aaaa.md").write_text(render_header({"format": "1"}))
+    (workspace / ".transcripts/20200101-000001-aaaa.md").write_text(
+        render_header({"format": "1"}) + render([Block("text", {"m": 1, "role": "user"}, "hi " * 50_000, box=True)])
+    )
+    found = [json.loads(line) for line in tinyclaw("sessions", "list", "--json", cwd=workspace).stdout.splitlines()]
+    assert {each["title"]: each["state"] for each in found} == {
+        "": "open",
+        "task 0": "done",
+        "task 1": "paused",
+        "task 2": "running",
+    }
+    assert found[0]["state"] == "new" and found[1]["state"] == "open"
+    holder.release()
+    assert "error   task 2" in tinyclaw("sessions", "list", cwd=workspace).stdout
 
 
 def test_no_sessions_and_unknown_ones_say_what_to_do(workspace):

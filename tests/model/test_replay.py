@@ -13,7 +13,7 @@ import pytest
 
 from tests.context.conftest import TARGET, Bench
 from tinyclaw.context.compiler import WorkingSet
-from tinyclaw.errors import Interrupted, ReplayError, StateError
+from tinyclaw.errors import Interrupted, ReplayError, StateError, UsageError
 from tinyclaw.model.replay import ReplayModel, first_difference
 from tinyclaw.state.transcript.content import image_block
 from tinyclaw.state.transcript.grammar import Block, render, render_header
@@ -124,17 +124,17 @@ def test_facts_that_a_person_broke_are_lived_with(recording: Recording):
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "error", "said"),
     [
-        (lambda path: None, "there is no such transcript"),
-        (Path.mkdir, "is a folder, not a file"),
-        (lambda path: path.write_text("# Notes\n"), "holds no reply of a model"),
+        (lambda path: None, UsageError, "there is no such transcript"),
+        (Path.mkdir, StateError, "is a folder, not a file"),
+        (lambda path: path.write_text("# Notes\n"), UsageError, "holds no reply of a model"),
     ],
     ids=["absent", "folder", "notes"],
 )
-def test_what_is_no_recording_is_refused_by_name(tmp_path: Path, make: Callable[[Path], object], said):
+def test_what_is_no_recording_is_refused_by_name(tmp_path: Path, make: Callable[[Path], object], error, said):
     make(tmp_path / "t.md")
-    with pytest.raises(StateError, match=rf"t\.md: .*{said}"):
+    with pytest.raises(error, match=rf"t\.md: .*{said}"):
         ReplayModel(tmp_path / "t.md", tmp_path)
 
 

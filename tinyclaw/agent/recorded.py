@@ -70,4 +70,4 @@ class Recording:
 def _known(numbers: list[object]) -> str:
     if not numbers:
         return "holds no requests yet"
-    return f"holds request {numbers[0]}" + (f" to {numbers[-1]}" if len(numbers) > 1 else "")
+    return f"holds requests {numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"holds request {numbers[0]}"

@@ -74,6 +74,7 @@ class TextOutput:
         self._transient = False
         self._open_text = False
         self._streamed = ""
+        self._retry_reason = ""
 
     def show(self, event: Event) -> None:
         """Show one event."""
@@ -117,8 +118,10 @@ class TextOutput:
 
     def _on_Retrying(self, event: Retrying) -> None:
         void = "; the text above is void" if self._streamed else ""
-        wait = f"try {event.attempt + 1} in {event.delay_seconds:.0f} s"
-        self._line(f"… {event.reason}; {wait}{void}", "yellow")
+        reason = "the same again" if event.reason == self._retry_reason else event.reason
+        self._retry_reason = event.reason
+        wait = f"try {event.attempt + 1} in {event.delay_seconds:.{0 if event.delay_seconds >= 10 else 1}f} s"
+        self._line(f"… {reason}; {wait}{void}", "yellow")
         self._streamed = ""
 
     def _on_ReplyReceived(self, event: ReplyReceived) -> None:

@@ -19,8 +19,8 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @workspace_option
 def list_(as_json: bool, directory: str | None) -> int:
-    """One line a session, the newest last."""
-    from tinyclaw.state.transcript.sessions import list_sessions
+    """One line a session, the newest last: its id, which begins with date and time in UTC, size, state and title."""
+    from tinyclaw.state.transcript.sessions import how_it_stands, list_sessions
     from tinyclaw.state.workspace import TRANSCRIPTS
     from tinyclaw.width import one_line, table
 
@@ -30,13 +30,19 @@ def list_(as_json: bool, directory: str | None) -> int:
         for session in found:
             path = workspace.relative(session.path)
             facts = {"session": session.id, "title": session.title, "created": session.created, "transcript": path}
-            click.echo(json.dumps(facts))
+            click.echo(json.dumps({**facts, "state": how_it_stands(session)}))
         return 0
     if not found:
         click.echo('No sessions yet; start one with: tinyclaw run "…"', err=True)
         return 0
     rows = [
-        (one_line(session.id), f"{max(session.size // 1024, 1):,} KB", one_line(session.title)) for session in found
+        (
+            one_line(session.id),
+            f"{max(session.size // 1024, 1):,} KB",
+            one_line(how_it_stands(session)),
+            one_line(session.title),
+        )
+        for session in found
     ]
     for line in table(rows, shutil.get_terminal_size((120, 24)).columns, right=(1,)):
         click.echo(line)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tinyclaw.context.compiler import rebuild_request
 from tinyclaw.context.wire import describe
-from tinyclaw.errors import ReplayError, StateError
+from tinyclaw.errors import ReplayError, StateError, UsageError
 from tinyclaw.state.files import read
 from tinyclaw.state.transcript.content import call_of, raw_of, text_of, thinking_of
 from tinyclaw.state.transcript.fold import Conversation
@@ -37,13 +37,13 @@ class _Exchange:
 class ReplayModel:
     """Plays the replies of the transcript ``path``. ``user_folder`` holds private parts of its prefixes.
 
-    Raises: StateError when the transcript cannot be read or holds no reply.
+    Raises: UsageError when there is no such transcript or it holds no reply; StateError when it cannot be read.
     """
 
     def __init__(self, path: Path, user_folder: Path, strict: bool = False) -> None:
         data = read(path).data
         if data is None:
-            raise StateError(f"{path}: there is no such transcript; name the file of a recorded session")
+            raise UsageError(f"{path}: there is no such transcript; name the file of a recorded session")
         parsed = parse(data, path.name)
         self.path = path
         self.strict = strict
@@ -55,7 +55,7 @@ class ReplayModel:
         self._conversation = Conversation(load_image=self._load_image)
         self._folded = 0
         if not self._exchanges:
-            raise StateError(f"{path}: holds no reply of a model; replay needs a recorded session")
+            raise UsageError(f"{path}: holds no reply of a model; replay needs a recorded session")
 
     @property
     def name(self) -> str:

@@ -98,7 +98,7 @@ def _read_open(path: Path, fd: int, limit_bytes: int | None) -> FileRead:
     before = os.fstat(fd)
     if not stat.S_ISREG(before.st_mode):
         kind = _KINDS.get(stat.S_IFMT(before.st_mode), "no plain file")
-        raise StateError(f"{path}: is {kind}, not a file; move it away or name another")
+        raise StateError(f"{path}: is {kind}, not a file; move it away")
     data = b""
     for _ in range(_STABLE_READS):
         data = _read_bounded(path, fd, before.st_size, limit_bytes)

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyclaw.errors import StateError
+from tinyclaw.errors import StateError, UsageError
 
 TRANSCRIPTS = ".transcripts"
 OUTPUTS = ".task_outputs"
@@ -33,14 +33,15 @@ class Workspace:
     def find(cls, start: Path, user_dir: Path) -> Workspace:
         """The workspace around ``start``: up to the folder that holds ``.git``, otherwise ``start`` itself.
 
-        Raises: StateError when ``start`` is not a folder that can be entered.
+        Raises: UsageError when ``start`` is not a folder that can be entered.
         """
         try:
             cwd = start.resolve(strict=True)
         except (OSError, RuntimeError) as error:
-            raise StateError(f"{start}: not a folder that can be opened ({error}); name one with -C DIR") from error
+            why = (error.strerror if isinstance(error, OSError) else "") or "its links go in a circle"
+            raise UsageError(f"{start}: not a folder that can be opened ({why}); name one with -C DIR") from error
         if not cwd.is_dir():
-            raise StateError(f"{start}: is not a folder; name one with -C DIR")
+            raise UsageError(f"{start}: is not a folder; name one with -C DIR")
         return cls(root=git_root(cwd) or cwd, cwd=cwd, user_dir=user_dir)
 
     def resolve(self, name: str) -> Path:

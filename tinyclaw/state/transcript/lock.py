@@ -49,6 +49,21 @@ class SessionLock:
             self._descriptor = None
 
 
+def is_locked(transcript: Path) -> bool:
+    """Whether some process holds the session now."""
+    try:
+        descriptor = os.open(transcript.with_suffix(".lock"), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def clear_orphan_locks(folder: Path) -> None:
     """Take away the locks of processes that were killed before they had made their transcript."""
     for path in folder.glob("*.lock"):

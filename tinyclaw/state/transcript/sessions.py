@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyclaw.errors import StateError, UsageError
-from tinyclaw.state.transcript.grammar import parse
+from tinyclaw.state.transcript.grammar import OUTSIDE, parse
+from tinyclaw.state.transcript.lock import is_locked
 
 _HEAD_BYTES = 4096
+_TAIL_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,35 @@ def find_session(folder: Path, wanted: str) -> SessionFile:
     if not matches:
         raise UsageError(f"no session is called {wanted}; see: tinyclaw sessions list")
     raise UsageError(f"{wanted} may mean {', '.join(session.id for session in matches)}; give more of the id")
+
+
+def how_it_stands(session: SessionFile) -> str:
+    """One word: ``running`` in some process, ``new``, ``open`` (cut off, or something is still to be done), ``paused``
+    for a permission, or how the last turn ended.
+
+    Only the end of the file is read, however long the session is.
+    """
+    if is_locked(session.path):
+        return "running"
+    for block in reversed(parse(_tail(session.path), session.path.name).blocks):
+        if block.kind == "turn_end":
+            return str(block.attrs.get("reason", "done"))
+        if block.kind == "event" and block.attrs.get("what") == "permission":
+            return "paused"
+        if block.kind not in ("event", OUTSIDE):
+            return "open"
+    return "open" if session.size > _TAIL_BYTES else "new"
+
+
+def _tail(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL_BYTES))
+            data = file.read(_TAIL_BYTES)
+    except OSError:
+        return b""
+    return data if size <= _TAIL_BYTES else data[data.find(b"\n") + 1 :]
 
 
 def _matches(session: SessionFile, wanted: str) -> bool:
