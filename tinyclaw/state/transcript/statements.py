@@ -63,7 +63,7 @@ def stated_text(block: Block, before: str | None) -> str | None:
 
 def _shortest(text: str | None, before: str | None) -> tuple[How, str]:
     if text is None:
-        return "gone", "(the file is gone)"
+        return "gone", "(this file is gone, or is no longer among those that are read here)"
     if before is not None and before != text:
         diff = make_diff(before, text)
         if len(diff) < len(text) and apply_diff(before, diff) == text:
