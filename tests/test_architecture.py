@@ -15,7 +15,7 @@ from tinyclaw.context.source import load_sources
 from tinyclaw.tools._base import load_tools
 
 PACKAGE = Path(tinyclaw.__file__).parent
-LAYERS = ("", "state", "context", "model", "tools", "agent", "commands", "cli")
+LAYERS = ("", "state", "context", "model", "tools", "agent", "commands", "cli", "__main__")
 """From the ground up; the modules beside the packages are the ground."""
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.parts)
 

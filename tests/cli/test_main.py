@@ -105,6 +105,13 @@ def test_closed_standard_streams_do_not_crash(workspace):
         assert "Traceback" not in done.stderr
 
 
+def test_the_package_can_be_run_as_a_module(workspace):
+    done = subprocess.run(
+        [sys.executable, "-m", "tinyclaw", "--version"], env=environment(), capture_output=True, text=True
+    )
+    assert done.stdout.startswith("tinyclaw ")
+
+
 @pytest.mark.parametrize("line", [["-C", "/no/such/folder", "doctor"], ["run", "-m", "replay:no-such.md", "hi"]])
 def test_what_is_asked_of_a_place_that_is_not_there_is_wrong_usage(workspace, line):
     done = tinyclaw(*line, cwd=workspace)
