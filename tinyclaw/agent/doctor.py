@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ from tinyclaw.state.snapshot import CHAIN, MAX_STATE_BYTES, USER
 from tinyclaw.state.todo import Todo
 from tinyclaw.state.transcript.fold import conversation_of
 from tinyclaw.state.transcript.grammar import FORMAT, parse
+from tinyclaw.state.transcript.lock import is_locked
 from tinyclaw.state.transcript.prefixes import PrefixStore
 from tinyclaw.state.transcript.sessions import list_sessions
 from tinyclaw.state.workspace import MEMORY_INDEX, OUTPUTS, OWN_FOLDER, PLAN, TODO, TRANSCRIPTS, Workspace
@@ -187,19 +187,9 @@ def _placed(name: str, note: str) -> Diagnostic:
 
 def _locks(workspace: Workspace) -> Iterator[Diagnostic]:
     for path in sorted((workspace.root / TRANSCRIPTS).glob("*.lock")):
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            yield Diagnostic(
-                workspace.relative(path), None, "was left by a process that is gone", "it does no harm; delete it"
-            )
-        except OSError:
-            pass  # a session is running
-        finally:
-            os.close(descriptor)
+        if not is_locked(path.with_suffix(".md")):
+            message = "was left by a process that is gone"
+            yield Diagnostic(workspace.relative(path), None, message, "it does no harm; delete it")
 
 
 def _leftovers(workspace: Workspace) -> Iterator[Diagnostic]:

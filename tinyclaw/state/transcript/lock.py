@@ -52,7 +52,7 @@ class SessionLock:
 def is_locked(transcript: Path) -> bool:
     """Whether some process holds the session now."""
     try:
-        descriptor = os.open(transcript.with_suffix(".lock"), os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(transcript.with_suffix(".lock"), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:
