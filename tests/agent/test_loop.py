@@ -470,6 +470,25 @@ def test_a_file_that_was_read_in_an_unticked_turn_is_not_overwritten_unread(api,
     assert result["is_error"] and "read" in result["content"]
 
 
+@pytest.mark.parametrize("resumes", [False, True])
+def test_a_file_that_was_stated_cut_is_not_overwritten(api, start, turn, root: Path, resumes):
+    index = root / ".memory/MEMORY.md"
+    index.parent.mkdir()
+    index.write_text("- one\n")
+    whole = {"path": ".memory/MEMORY.md", "content": "new\n"}
+    server = api([reply("seen"), reply("seen"), reply(tools=[("write", whole)]), reply("no")])
+    session = start(server)
+    turn(session)
+    index.write_text("- one\n" * 3000)
+    turn(session)
+    if resumes:
+        session.close()
+        session = start(server, resume="last")
+    turn(session)
+    assert index.read_text() == "- one\n" * 3000
+    assert results(server.requests[3])[-1]["is_error"]
+
+
 def test_long_results_of_one_message_stay_under_its_limit(api, start, turn, root: Path):
     (root / "big.txt").write_text("".join(f"line {n} {'x' * 40}\n" for n in range(900)))
     server = api([reply(tools=[("read", {"path": "big.txt"})] * 8), reply("done")])

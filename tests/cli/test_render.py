@@ -137,6 +137,8 @@ def test_a_retry_does_not_repeat_its_reason():
         "… the same again; try 3 in 12 s",
         "… no connection; try 4 in 1.0 s",
     ]
+    again = Shown().show(tries[0], RequestStarted(2, 10, {}), tries[0]).err.splitlines()
+    assert again == ["… overloaded; try 2 in 0.4 s"] * 2
 
 
 def test_the_transient_line_is_taken_back_before_anything_else_is_shown():

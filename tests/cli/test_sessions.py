@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 from tests.cli.process import on_terminal, tinyclaw
 from tests.cli.recording import record
@@ -77,6 +78,37 @@ def test_the_list_tells_how_each_session_stands(workspace, tmp_path):
     assert found[0]["state"] == "new" and found[1]["state"] == "open"
     holder.release()
     assert "error   task 2" in tinyclaw("sessions", "list", cwd=workspace).stdout
+
+
+def test_a_session_with_something_to_do_is_open(workspace, tmp_path):
+    asks = record(tmp_path / "b.md", [("bash", {"command": "true"})], "Done.")
+
+    def state():
+        return json.loads(tinyclaw("sessions", "list", "--json", cwd=workspace).stdout)["state"]
+
+    tinyclaw("run", "-m", asks, "go", cwd=workspace)
+    assert state() == "paused"
+    tinyclaw("approve", cwd=workspace)
+    assert state() == "open"
+    tinyclaw("run", "-m", record(tmp_path / "c.md", "Done."), "--resume", "last", cwd=workspace)
+    assert state() == "done"
+    (path,) = (workspace / ".transcripts").glob("2*.md")
+    with path.open("a") as file:
+        file.write("And now the docs.\n")
+    assert state() == "open"
+
+
+def test_a_question_longer_than_what_is_read_first_is_seen(workspace, tmp_path):
+    asks = record(tmp_path / "b.md", [("write", {"path": "a.txt", "content": "line\n" * 30_000})], "Done.")
+    assert tinyclaw("run", "-m", asks, "go", cwd=workspace).returncode == 3
+    assert json.loads(tinyclaw("sessions", "list", "--json", cwd=workspace).stdout)["state"] == "paused"
+
+
+def test_a_pipe_among_the_sessions_is_listed_and_not_waited_for(workspace):
+    fill(workspace)
+    for name in ("pipe.md", "20260101-000000-aaaa.lock"):
+        os.mkfifo(workspace / ".transcripts" / name)
+    assert len(tinyclaw("sessions", "list", cwd=workspace).stdout.splitlines()) == len(TITLES) + 1
 
 
 def test_no_sessions_and_unknown_ones_say_what_to_do(workspace):

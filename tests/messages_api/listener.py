@@ -86,7 +86,10 @@ class Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def _answer(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        length = int(self.headers.get("content-length") or 0)
+        raw = self.rfile.read(length)
+        if len(raw) < length:
+            raise ConnectionError("the client has left in the middle of its request")
         received = time.monotonic()
         try:
             self._route(self.command, urlsplit(self.path).path, raw, received)

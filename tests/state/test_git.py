@@ -111,6 +111,45 @@ def test_the_root_is_what_git_calls_the_top_level(repository: Path, tmp_path: Pa
     assert facts(Workspace.find(start, tmp_path).root).head.startswith("on branch")
 
 
+def test_a_head_that_is_no_branch_is_not_called_one(repository: Path):
+    commit(repository)
+    git(repository, "update-ref", "refs/remotes/origin/x", "HEAD")
+    git(repository, "symbolic-ref", "HEAD", "refs/remotes/origin/x")
+    assert facts(repository).head == f"detached at {git(repository, 'rev-parse', '--short', 'HEAD')}"
+
+
+def test_conflicts_come_first(repository: Path):
+    commit(repository, "z.txt")
+    git(repository, "checkout", "-qb", "other")
+    (repository / "z.txt").write_text("other\n")
+    git(repository, "commit", "-qam", "other")
+    git(repository, "checkout", "-q", "main")
+    (repository / "z.txt").write_text("main\n")
+    git(repository, "commit", "-qam", "main")
+    subprocess.run(["git", "merge", "-q", "other"], cwd=repository, capture_output=True)
+    (repository / "a.txt").write_text("x\n")
+    git(repository, "add", "a.txt")
+    assert facts(repository).changed == ("z.txt", "a.txt")
+
+
+def test_a_branch_far_from_its_upstream_is_not_compared_with_it(repository: Path, tmp_path: Path):
+    """Counting the commits between two long histories would take longer than git is waited for."""
+    commit(repository)
+    git(repository, "update-ref", "refs/remotes/origin/main", "HEAD")
+    git(repository, "config", "branch.main.remote", "origin")
+    git(repository, "config", "branch.main.merge", "refs/heads/main")
+    git(repository, "config", "remote.origin.url", str(tmp_path))
+    git(repository, "config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
+    trace = tmp_path / "trace"
+    code = (
+        f"from pathlib import Path; from tinyclaw.state.git import facts; print(facts(Path({str(repository)!r})).head)"
+    )
+    environment = {**os.environ, "GIT_TRACE": str(trace), "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "on branch main\n"
+    assert "--no-ahead-behind" in trace.read_text()
+
+
 def test_programs_that_the_repository_names_are_not_run(repository: Path, tmp_path: Path):
     commit(repository)
     program = tmp_path / "program"

@@ -241,6 +241,41 @@ def test_records_that_stand_are_decoded_once_and_are_the_same_objects(place: Pla
     assert [one is two for one, two in zip(first, second, strict=True)] == [True, False, True]
 
 
+def test_a_fault_of_a_record_that_was_absent_is_said(place: Place):
+    place.now = lambda: time.time() + 100
+    folder = place.root / "skills/a"
+    folder.mkdir(parents=True)
+    assert [place.files(SKILLS) for _ in range(2)] == [[], []]
+    (folder / "SKILL.md").symlink_to("SKILL.md")
+    assert "its symbolic links go in a circle" in place.problem(SKILLS)
+
+
+def test_a_folder_that_is_exchanged_while_it_is_read_is_read_again(place: Place, monkeypatch):
+    """The exchange of two folders leaves no trace in the times of the files below."""
+    place.now = lambda: time.time() + 100
+    for version in "AB":
+        place.write(f"{version}/SKILL.md", version)
+    link = place.root / "skills/x"
+    link.parent.mkdir()
+    link.symlink_to(place.root / "A")
+
+    def retarget(to: str) -> None:
+        link.unlink()
+        link.symlink_to(place.root / to)
+
+    read = LiveFiles.read
+
+    def read_the_other(live: LiveFiles, path: Path):
+        monkeypatch.setattr(LiveFiles, "read", read)
+        retarget("B")
+        return live.read(path)
+
+    monkeypatch.setattr(LiveFiles, "read", read_the_other)
+    assert place.texts(SKILLS) == [("skills/x/SKILL.md", "B")]
+    retarget("A")
+    assert place.texts(SKILLS) == [("skills/x/SKILL.md", "A")]
+
+
 def test_a_record_that_cannot_be_read_is_read_as_soon_as_it_can(place: Place):
     place.now = lambda: time.time() + 100
     record = place.root / "skills/a/SKILL.md"

@@ -164,7 +164,8 @@ def _announce(session: Session, working: WorkingSet) -> Iterator[Event]:
     yield from _notices(session)
     for block in working.blocks:
         if block.kind == "state":
-            session.ledger.restore(block.attrs["path"], block.attrs["rev"])
+            if not block.attrs.get("cut"):
+                session.ledger.restore(block.attrs["path"], block.attrs["rev"])
             yield FileStated(block.attrs["path"], block.attrs["how"], block.attrs["by"])
     yield RequestStarted(number, working.manifest.tokens, working.manifest.to_json())
 

@@ -101,7 +101,7 @@ class TextOutput:
 
     def _on_RequestStarted(self, event: RequestStarted) -> None:
         self._first_request = False
-        self._streamed = ""
+        self._streamed = self._retry_reason = ""
         self._show_transient(f"request {event.number}, about {event.tokens:,} tokens")
 
     def _on_TextDelta(self, event: TextDelta) -> None:

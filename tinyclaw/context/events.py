@@ -41,9 +41,9 @@ def state_events(
         text = part.piece.text.strip() if part else None
         if revision != (said.revision if said else ABSENT):
             by: By = "during" if path in changed_during or _is_fact(part, said) else "outside"
-            yield state_block(path, revision, by, text, before, number)
+            yield state_block(path, revision, by, text, before, number, is_cut=_is_cut(part))
         elif part and said and not _stands_in(pinned.get(path), revision) and _is_far(conversation, said, estimator):
-            yield state_block(path, revision, "outside", text, None, number)
+            yield state_block(path, revision, "outside", text, None, number, is_cut=_is_cut(part))
 
 
 def _stands_in(pinned: PrefixBlock | None, revision: str) -> bool:
@@ -80,6 +80,10 @@ def _last_statement(conversation: Conversation, path: str, pinned: PrefixBlock |
 def _events_of(conversation: Conversation, path: str) -> Iterator[Block]:
     for group in conversation.live_groups:
         yield from (block for block in group.blocks if block.kind == "state" and block.attrs.get("path") == path)
+
+
+def _is_cut(part: Part | None) -> bool:
+    return part is not None and bool(part.piece.note)
 
 
 def _is_fact(part: Part | None, said: Statement | None) -> bool:

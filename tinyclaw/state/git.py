@@ -57,7 +57,8 @@ def facts(root: Path) -> GitFacts | None:
         return None
     runner = _Runner(root)
     ours = [f":(exclude){folder}" for folder in (TRANSCRIPTS, OUTPUTS)]
-    status = runner.run("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--", ".", *ours)
+    form = ("--porcelain=v2", "--branch", "--no-ahead-behind", "-z", "--untracked-files=normal")
+    status = runner.run("status", *form, "--", ".", *ours)
     if status is None:
         return GitFacts("", (), 0, (), f"its status is unknown: {runner.problem}") if runner.problem else None
     headers, changed = _read_status(status)
@@ -109,7 +110,7 @@ def _explained(errors: str, root: Path) -> str:
 
 def _head(headers: dict[str, str], commits: list[str]) -> str:
     branch, commit = headers.get("branch.head", ""), headers.get("branch.oid", "")
-    if branch == "(detached)":
+    if branch.startswith("("):  # "(detached)", or "(null)" for a HEAD that names no branch
         return f"detached at {commits[0].split()[0] if commits else commit}"
     return f"on branch {branch}" + (", no commits yet" if commit == "(initial)" else "")
 
@@ -120,10 +121,11 @@ _FIELDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10, "?": 1}
 def _read_status(status: str) -> tuple[dict[str, str], list[str]]:
     """The headers and the changed paths of ``git status`` (https://git-scm.com/docs/git-status, porcelain version 2).
 
-    A rename's second name is the old one and is left out.
+    Conflicts come first. A rename's second name is the old one and is left out.
     """
     headers: dict[str, str] = {}
-    paths = []
+    conflicts: list[str] = []
+    changed: list[str] = []
     entries = iter(status.split("\0"))
     for entry in entries:
         kind = entry[:1]
@@ -131,7 +133,8 @@ def _read_status(status: str) -> tuple[dict[str, str], list[str]]:
             _, name, value = entry.split(" ", 2)
             headers[name] = value
         elif kind in _FIELDS_BEFORE_PATH:
+            paths = conflicts if kind == "u" else changed
             paths.append(entry.split(" ", _FIELDS_BEFORE_PATH[kind])[-1])
             if kind == "2":
                 next(entries, None)
-    return headers, paths
+    return headers, conflicts + changed

@@ -124,7 +124,7 @@ class SnapshotReader:
             found = [next(self._files([path], private), None) for path in folder.paths]
             folder.files = [file for file in found if file is not None]
             is_proof = all(_is_proof(look, file, now) for look, file in zip(looks, found, strict=True))
-            folder.proven = looks if is_proof else None
+            folder.proven = looks if is_proof and looks == folder.looks(now) else None
         return folder.files
 
     def _files(self, paths: Iterable[Path], private: bool) -> Iterator[StateFile]:
@@ -178,8 +178,11 @@ def _text_of(data: bytes, path: str) -> tuple[str, Diagnostic | None]:
 
 
 _LOOK_AT = attrgetter("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
-"""A signature as a plain tuple, made without a step of Python: hundreds of them are made before each request."""
-_Look = tuple[int, int, int, int, int] | None
+_Look = tuple[int, ...] | None
+"""A signature as a plain tuple, made without a step of Python: hundreds of them are made before each request.
+
+None for what is absent, empty for what cannot be looked at.
+"""
 
 
 class _Folder:
@@ -199,7 +202,7 @@ class _Folder:
         self._names: list[str] = []
 
     def looks(self, now: float) -> list[_Look]:
-        """What a stat says of the first ``MAX_RECORDS`` files by name, None for what is not there."""
+        """What a stat says of the first ``MAX_RECORDS`` files by name."""
         self._list(now)
         try:
             return list(map(_LOOK_AT, map(os.stat, self._names)))
@@ -229,13 +232,15 @@ class _Folder:
 def _look(name: str) -> _Look:
     try:
         look: _Look = _LOOK_AT(os.stat(name))  # noqa: PTH116 (a Path costs as much again)
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except (OSError, ValueError):
+        return ()
     return look
 
 
 def _is_proof(look: _Look, file: StateFile | None, now: float) -> bool:
     """Whether ``file`` is what is there for as long as ``look`` stays equal."""
-    if look is None or file is None:
+    if not look or file is None:
         return look is None and file is None
     return file.problem is None and not is_racy(Signature(*look), now)

@@ -486,6 +486,29 @@ def test_a_result_may_state_a_file():
     assert conversation.revisions == {"PLAN.md": "cccc", "a.py": "dddd"}
 
 
+def test_only_what_is_sent_of_a_file_counts_as_seen():
+    def read(number, name, path, revision):
+        return result_block(name, number, "text", name="read", revisions={path: revision})
+
+    blocks = [
+        said(1, "go"),
+        call(2, "t1", "read"),
+        call(2, "t2", "read"),
+        call(2, "t3", "read"),
+        read(3, "t1", "a", "a1"),
+        read(3, "t1", "a", "a2"),
+        read(3, "no-such-call", "b", "b1"),
+        result_block("t2", 3, " ", name="read", revisions={"c": "c1"}),
+        read(3, "t3", "d", "d1"),
+        Block("state", {"m": 3, "path": "PLAN.md", "rev": "p1", "by": "outside", "how": "whole"}, "x"),
+        Block("state", {"m": 3, "path": "TODO.md", "rev": "q1", "by": "outside", "how": "whole", "cut": True}, "x"),
+    ]
+    conversation = conversation_of(blocks)
+    assert conversation.revisions == {"a": "a1", "d": "d1", "PLAN.md": "p1"}
+    conversation.append(Block("clear", {"results": {"t3": "(cleared)"}}))
+    assert conversation.revisions == {"a": "a1", "PLAN.md": "p1"}
+
+
 def test_a_box_that_is_unticked_late_in_a_turn_leaves_out_what_the_turn_stated():
     late = Block("text", {"m": 3, "role": "user"}, "x", box=False)
     conversation = conversation_of([*STATED[:6], late, *STATED[6:]])

@@ -303,14 +303,8 @@ class Conversation:
 
     @property
     def revisions(self) -> dict[str, str]:
-        """Which revision of which file the conversation shows: what was read, written or stated last, by path."""
-        known: dict[str, str] = {}
-        for block in (block for group in self.live_groups for block in group.blocks):
-            if block.kind == "tool_result":
-                known |= {path: str(revision) for path, revision in _mapping(block.attrs.get("revisions")).items()}
-            elif block.kind == "state":
-                known[str(block.attrs.get("path", ""))] = str(block.attrs.get("rev", ""))
-        return known
+        """Which revision of which file the conversation shows to the model now, by path: the newest of each."""
+        return {path: rev for message in self.messages("").messages for path, rev in message.shown.items()}
 
     @property
     def awaits_reply(self) -> bool:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
 from tinyclaw.errors import Locked, StateError
+
+_TRIES = 5
+_PAUSE_SECONDS = 0.02
+"""Somebody who only looks whether a session is held holds it for a moment."""
 
 
 class SessionLock:
@@ -21,6 +26,7 @@ class SessionLock:
     def take(cls, transcript: Path) -> SessionLock:
         """Raises: Locked, naming the holder; StateError when the lock file cannot be made."""
         path = transcript.with_suffix(".lock")
+        tries = _TRIES
         while True:
             try:
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -31,6 +37,11 @@ class SessionLock:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
+                tries -= 1
+                if tries:
+                    os.close(descriptor)
+                    time.sleep(_PAUSE_SECONDS)
+                    continue
                 holder = os.read(descriptor, 200).decode("utf-8", "replace").strip() or "another process"
                 os.close(descriptor)
                 raise Locked(

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -57,7 +57,8 @@ class Group:
 class Message:
     """One message in wire form with what is derived from it once: its hash, its length, its calls.
 
-    ``groups`` are what it was made of, ``notes`` what had to be repaired.
+    ``groups`` are what it was made of, ``notes`` what had to be repaired. ``shown`` says which revision of
+    which file it shows, by path.
     """
 
     wire: Json
@@ -66,6 +67,7 @@ class Message:
     calls: tuple[ToolUse, ...] = ()
     notes: tuple[str, ...] = ()
     groups: tuple[Group, ...] = ()
+    shown: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, role: Role, content: list[Json], **derived: Any) -> Message:
@@ -129,6 +131,7 @@ def user_message(
     blocks = [block for group in groups for block in group.blocks]
     given, notes = _given_results(blocks, {call.id for call in calls})
     results = []
+    shown: dict[str, str] = {}
     for call in calls:
         found = given.get(call.id)
         if found is None:
@@ -138,10 +141,23 @@ def user_message(
             results.append(ToolResult(call.id, markers[call.id]).to_wire())
         else:
             results.append(_result_wire(found, call.id, blocks, load_image))
+            shown |= _revisions(found)
     states = [block.text for block in blocks if block.kind == "state"]
+    shown |= {str(block.attrs.get("path")): str(block.attrs.get("rev")) for block in blocks if _is_whole_state(block)}
     said = [block.text.strip() if block.kind == OUTSIDE else block.text for block in blocks if block.kind in _SAID]
     texts = [{"type": "text", "text": text} for text in (*states, *said) if text.strip()]
-    return Message.of("user", results + texts, notes=tuple(notes), groups=groups)
+    return Message.of("user", results + texts, notes=tuple(notes), groups=groups, shown=shown)
+
+
+def _revisions(result: Block) -> dict[str, str]:
+    revisions = result.attrs.get("revisions")
+    if not isinstance(revisions, dict) or not result.text.strip():
+        return {}
+    return {path: str(revision) for path, revision in revisions.items()}
+
+
+def _is_whole_state(block: Block) -> bool:
+    return block.kind == "state" and block.attrs.get("cut") is not True
 
 
 def _scrubbed(wire: Json) -> Json:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tinyclaw.errors import StateError, UsageError
-from tinyclaw.state.transcript.grammar import OUTSIDE, parse
+from tinyclaw.state.transcript.grammar import Block, parse
 from tinyclaw.state.transcript.lock import is_locked
 
 _HEAD_BYTES = 4096
-_TAIL_BYTES = 1 << 16
+_OPENER = re.compile(rb"^<!-- tc:(?!end)", re.MULTILINE)
+_TAIL_BYTES = (1 << 16, 1 << 20)
 
 
 @dataclass(frozen=True)
@@ -66,32 +69,53 @@ def find_session(folder: Path, wanted: str) -> SessionFile:
 
 
 def how_it_stands(session: SessionFile) -> str:
-    """One word: ``running`` in some process, ``new``, ``open`` (cut off, or something is still to be done), ``paused``
-    for a permission, or how the last turn ended.
+    """One word: ``running`` in some process, ``new``, ``open`` (something is still to be done: a turn was cut off, a
+    question is answered, a text stands below the last turn), ``paused`` for a permission, or how the last turn ended.
 
-    Only the end of the file is read, however long the session is.
+    No more of the file's end is read than it takes, however long the session is.
     """
     if is_locked(session.path):
         return "running"
-    for block in reversed(parse(_tail(session.path), session.path.name).blocks):
+    for size in (*_TAIL_BYTES, session.size + 1):
+        if state := _state(parse(_tail(session.path, size), session.path.name).blocks):
+            return state
+        if size > session.size:
+            break
+    return "new"
+
+
+def _state(blocks: Sequence[Block]) -> str:
+    """How a session with these last blocks stands, "" when they do not tell."""
+    answered: set[object] = set()
+    for block in reversed(blocks):
+        what = block.attrs.get("what") if block.kind == "event" else None
         if block.kind == "turn_end":
             return str(block.attrs.get("reason", "done"))
-        if block.kind == "event" and block.attrs.get("what") == "permission":
-            return "paused"
-        if block.kind not in ("event", OUTSIDE):
+        if what == "answer":
+            answered.add(block.attrs.get("id"))
+        elif what == "permission":
+            return "open" if block.box or block.attrs.get("id") in answered else "paused"
+        elif block.kind != "event" and block.text.strip():
             return "open"
-    return "open" if session.size > _TAIL_BYTES else "new"
+    return ""
 
 
-def _tail(path: Path) -> bytes:
+def _tail(path: Path, size: int) -> bytes:
+    """The last blocks of a plain file, about ``size`` bytes."""
     try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _TAIL_BYTES))
-            data = file.read(_TAIL_BYTES)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:  # noqa: PTH123 (a descriptor has no path)
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                return b""
+            file.seek(max(0, status.st_size - size))
+            data = file.read(size)
     except OSError:
         return b""
-    return data if size <= _TAIL_BYTES else data[data.find(b"\n") + 1 :]
+    if status.st_size <= size:
+        return data
+    opener = _OPENER.search(data)
+    return data[opener.start() :] if opener else b""
 
 
 def _matches(session: SessionFile, wanted: str) -> bool:

@@ -41,10 +41,17 @@ class Statement:
     since: int = 0
 
 
-def state_block(path: str, revision: str, by: By, text: str | None, before: str | None, message: int) -> Block:
-    """The event that says what ``path`` is now: whole, as a diff from ``before``, or gone (``text`` is None)."""
+def state_block(
+    path: str, revision: str, by: By, text: str | None, before: str | None, message: int, *, is_cut: bool = False
+) -> Block:
+    """The event that says what ``path`` is now: whole, as a diff from ``before``, or gone (``text`` is None).
+
+    ``is_cut``: the text is not all of the file.
+    """
     how, content = _shortest(text, before)
     facts: Json = {"m": message, "path": path, "rev": revision, "by": by, "how": how}
+    if is_cut:
+        facts["cut"] = True
     if how == "diff" and before is not None:
         facts["from"] = text_hash(before)
     return Block("state", facts, _wire(path, revision, by, how, content), heading=heading(3, path))
