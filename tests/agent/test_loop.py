@@ -450,6 +450,16 @@ def test_an_unticked_turn_is_out_of_the_conversation(api, start, turn):
     assert any("changed outside" in event.text for event in events if isinstance(event, Notice))
 
 
+def test_what_an_unticked_turn_stated_is_said_again_and_is_nobodys_change(api, start, turn, root: Path):
+    (root / "TODO.md").write_text("- [ ] one\n")
+    session = start(api([reply("one"), reply("two")]))
+    turn(session, "first question")
+    text = session.transcript.path.read_text()
+    session.transcript.path.write_text(text.replace("- [x] in the conversation", "- [ ] in the conversation", 1))
+    stated = [event for event in turn(session, "second question") if isinstance(event, FileStated)]
+    assert [(event.path, event.by) for event in stated] == [("TODO.md", "now")]
+
+
 @pytest.mark.parametrize("resumes", [False, True])
 def test_a_file_that_was_read_in_an_unticked_turn_is_not_overwritten_unread(api, start, turn, root: Path, resumes):
     (root / "a.txt").write_text("precious\n")

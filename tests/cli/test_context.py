@@ -34,6 +34,8 @@ def test_the_rows_add_up_to_the_total_and_what_is_stated_is_within_the_talk(fill
     assert "as corrected by what the provider reported" in rest
     assert abs(sum(fixed) - total) <= len(fixed)
     assert [row[0] for row in rows if row[2] == "in"] == ["git", "plan", "todo"]
+    blocks = json.loads(tinyclaw("context", "--json", cwd=filled).stdout)["blocks"]
+    assert [blocks[row[0]]["tokens"] for row in rows] == [int(row[1].replace(",", "")) for row in rows]
 
 
 def test_context_says_what_was_cut_and_why(filled):
@@ -94,6 +96,8 @@ def test_plan_approve_sets_the_status_and_keeps_the_rest(filled):
     assert (filled / "PLAN.md").read_bytes() == b"---\r\nstatus: approved # mine\r\n---\r\n\r\nText.\r\n"
     shown = tinyclaw("plan", "show", cwd=filled)
     assert (shown.stdout, "approved" in shown.stderr) == ("Text.\n", True)
+    (filled / "PLAN.md").write_text("---\nstatus: [draft\n---\n")
+    assert "PLAN.md:2:" in tinyclaw("plan", "approve", cwd=filled).stderr
     (filled / "PLAN.md").unlink()
     assert tinyclaw("plan", "show", cwd=filled).returncode == 1
     assert tinyclaw("plan", "approve", cwd=filled).returncode == 2

@@ -45,6 +45,22 @@ def test_a_text_is_answered_and_control_d_leaves(workspace, at_prompt):
     assert said(workspace) == ["hello"]
 
 
+def test_a_question_that_a_paused_session_left_open_is_put_first(workspace, tmp_path, at_prompt):
+    write = [("write", {"path": "made.txt", "content": "made\n"})]
+    assert tinyclaw("run", "-m", record(tmp_path / "first.md", write, "x"), "write it", cwd=workspace).returncode == 3
+    with at_prompt("Written.", arguments=["--resume", "last"]) as screen:
+        screen.wait_for("write it")
+        screen.wait_for("allow write?")
+        ready(screen)
+        screen.send("y\r")
+        screen.wait_for("Written.")
+        ready(screen, 2)
+        screen.send("\x04")
+        assert screen.wait() == 0
+    assert (workspace / "made.txt").read_text() == "made\n"
+    assert said(workspace) == ["write it"]
+
+
 def test_looking_around_leaves_no_session(workspace, at_prompt):
     with at_prompt() as screen:
         ready(screen)

@@ -121,7 +121,11 @@ def test_a_file_that_changed_outside_is_told_and_a_first_statement_is_not():
     shown = Shown().show(stated, RequestStarted(1, 10, {}))
     assert shown.err == ""
     shown.show(FileStated("PLAN.md", "diff", "outside"), FileStated("TODO.md", "diff", "agent"))
-    assert shown.err == "• PLAN.md changed outside; this request carries it\n"
+    shown.show(FileStated("PLAN.md", "diff", "during"), FileStated("(git)", "diff", "now"))
+    assert shown.err.splitlines() == [
+        "• PLAN.md changed outside; this request carries it",
+        "• PLAN.md changed while a command ran; this request carries it",
+    ]
 
 
 def test_a_retry_says_that_the_text_above_is_void():

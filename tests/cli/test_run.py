@@ -117,7 +117,9 @@ def test_a_question_that_nobody_can_answer_pauses_and_an_approval_lets_it_go_on(
     assert "tinyclaw approve" in done.stderr
     assert not (workspace / "made.txt").exists()
 
-    assert "waits for:" in tinyclaw("sessions", "show", cwd=workspace).stdout
+    assert "  │ path: made.txt" in done.stderr.splitlines()
+    shown = tinyclaw("sessions", "show", cwd=workspace).stdout
+    assert "waits for:  permission: write made.txt" in shown and "  │ content: made" in shown
     approved = tinyclaw("approve", cwd=workspace)
     assert (approved.returncode, "made.txt" in approved.stderr) == (0, True)
     second = record(tmp_path / "second.md", "Written.")
@@ -125,6 +127,32 @@ def test_a_question_that_nobody_can_answer_pauses_and_an_approval_lets_it_go_on(
     assert (done.returncode, done.stdout) == (0, "Written.\n"), done.stderr
     assert (workspace / "made.txt").read_text() == "made\n"
     assert tinyclaw("approve", cwd=workspace).returncode == 2
+
+
+def test_a_question_can_be_refused(workspace, tmp_path, api):
+    tinyclaw("run", "-m", record(tmp_path / "first.md", WRITE, "Written."), "write it", cwd=workspace)
+    refused = tinyclaw("approve", "--deny", cwd=workspace)
+    assert refused.returncode == 0 and refused.stderr.startswith("refused: write made.txt")
+    server = api([reply("Then not.")])
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
+    assert tinyclaw("run", "--resume", "last", cwd=workspace, **more).stdout == "Then not.\n"
+    result = server.requests[0]["messages"][-1]["content"][0]
+    assert result["is_error"] and "the person said no" in result["content"]
+    assert not (workspace / "made.txt").exists()
+
+
+def test_a_resumed_session_keeps_its_model_unless_another_is_chosen(workspace, api):
+    server = api([reply("One."), reply("Two."), reply("Three.")])
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
+    tinyclaw("run", "-m", "claude-haiku-5-5", "one", cwd=workspace, **more)
+    tinyclaw("run", "--resume", "last", "two", cwd=workspace, **more)
+    tinyclaw("run", "--resume", "last", "-m", "claude-opus-5-5", "three", cwd=workspace, **more)
+    assert [request["model"] for request in server.requests] == ["claude-haiku-5-5"] * 2 + ["claude-opus-5-5"]
+
+
+def test_a_model_without_a_name_is_wrong_usage(workspace):
+    done = tinyclaw("run", "-m", " ", "x", cwd=workspace)
+    assert (done.returncode, done.stdout) == (2, "") and "-m NAME" in done.stderr
 
 
 def test_a_limit_ends_with_code_4(workspace, tmp_path):

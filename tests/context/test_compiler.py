@@ -119,6 +119,8 @@ def test_what_an_event_said_long_ago_is_said_again_and_what_the_prefix_holds_is_
 
 def test_a_change_while_a_command_ran_is_marked_as_such(bench: Bench):
     bench.write("PLAN.md", "plan\n")
+    assert [block.attrs["by"] for block in bench.compile().blocks if block.kind == "state"] == ["now"]
+    bench.write("PLAN.md", "another plan\n")
     working = bench.compile(changed_during=frozenset({"PLAN.md"}))
     assert [block.attrs["by"] for block in working.blocks if block.kind == "state"] == ["during"]
 
@@ -303,11 +305,11 @@ def test_text_from_the_user_level_is_pinned_anew_and_never_stated(bench: Bench):
     assert reasons(bench.compile()) == []
 
 
-def test_a_fact_that_changes_is_marked_as_changed_by_our_commands(bench: Bench):
+def test_a_fact_that_changes_is_nobodys_edit(bench: Bench):
     bench.inputs["facts"] = {**FACTS, "git": "branch main"}
     bench.compile()
     bench.inputs["facts"] = {**FACTS, "git": "branch other"}
-    assert [block.attrs["by"] for block in bench.compile().blocks] == ["during"]
+    assert [block.attrs["by"] for block in bench.compile().blocks] == ["now"]
 
 
 @source(placement="event", priority=10, watches=("NOTES.md",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,43 +16,36 @@ from tinyclaw.state.workspace import TRANSCRIPTS, Workspace
 
 
 @dataclass(frozen=True)
-class Approved:
-    """A session that can go on, and the questions that were answered with yes, as they stand in its transcript."""
+class Answered:
+    """A session that can go on, and the questions that were answered, as they stand in its transcript."""
 
     session: str
     questions: tuple[str, ...]
 
 
-def approve(workspace: Workspace, wanted: str, now: datetime) -> Approved:
-    """Allow what the session (``last`` or an id) asks for; ``run --resume`` then runs it.
+def answer(workspace: Workspace, wanted: str, now: datetime, *, allow: bool) -> Answered:
+    """Allow or refuse what the session (``last`` or an id) asks for; ``run --resume`` then goes on.
 
     Raises: UsageError when it asks for nothing; Locked, StateError.
     """
     path = find_session(workspace.root / TRANSCRIPTS, wanted).path
     transcript = Transcript.open(path, image_loader(workspace))
     try:
-        waiting = _waiting(transcript)
+        permissions = transcript.conversation.permissions
+        waiting = [call.id for call in transcript.conversation.asked_calls if permissions[call.id].allowed is None]
         if not waiting:
             raise UsageError(f"no permission is asked for in {path.name}; see: tinyclaw sessions list")
         at = now.isoformat(timespec="seconds").replace("+00:00", "Z")
         for call in waiting:
-            facts = {"what": "answer", "at": at, "id": call, "answer": "allow"}
+            facts = {"what": "answer", "at": at, "id": call, "answer": "allow" if allow else "deny"}
             transcript.append(Block("event", facts, heading=heading(3, "answer")))
-        return Approved(transcript.session, _questions(transcript, waiting))
+        asked = questions(Recording.read(path, lambda path, sha256: None).blocks)
+        return Answered(transcript.session, tuple(asked[call] for call in waiting))
     finally:
         transcript.close()
 
 
-def _waiting(transcript: Transcript) -> list[str]:
-    """Ids of the calls that wait for an answer."""
-    conversation = transcript.conversation
-    open_calls = {call.id for call in conversation.pending_calls}
-    return [
-        known.call for known in conversation.permissions.values() if known.allowed is None and known.call in open_calls
-    ]
-
-
-def _questions(transcript: Transcript, calls: list[str]) -> tuple[str, ...]:
-    blocks = Recording.read(transcript.path, lambda path, sha256: None).blocks
-    events = [block for block in blocks if block.kind == "event" and block.attrs.get("what") == "permission"]
-    return tuple(block.text for block in events if block.attrs.get("id") in calls)
+def questions(blocks: Iterable[Block]) -> dict[str, str]:
+    """The permission questions among ``blocks``, by call id: the call, why it is asked, and what it would do."""
+    events = (block for block in blocks if block.kind == "event" and block.attrs.get("what") == "permission")
+    return {str(block.attrs.get("id")): block.text for block in events}

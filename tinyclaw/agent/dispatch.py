@@ -134,7 +134,7 @@ def _ask(session: Session, job: _Job, reason: str) -> Generator[Event, None, _Jo
         session.record(_permission_block(session, job, reason))
     allowed = known.allowed if known is not None else None
     if allowed is None:
-        yield PermissionAsked(call.id, call.name, job.headline, reason)
+        yield PermissionAsked(call.id, call.name, job.headline, reason, _detail(call.input))
         if session.ask is None:
             raise Paused(f"{job.headline} needs your permission ({reason})")
         answer = session.ask(Question(call.id, call.name, job.headline, reason, _detail(call.input)))

@@ -88,12 +88,13 @@ class ToolFinished:
 
 @dataclass(frozen=True)
 class PermissionAsked:
-    """A call waits for the person; with nobody to ask, the turn pauses."""
+    """A call waits for the person; with nobody to ask, the turn pauses. ``detail``: what it would do, for people."""
 
     id: str
     name: str
     headline: str
     reason: str
+    detail: str = ""
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def preview(options: Options) -> Preview:
         sources=sources,
         tools=load_tools().specs(),
         prompts=prompt_loader(workspace.user_dir),
-        target=target_of(_model_name(settings.model, options), settings),
+        target=target_of(_model_name(settings.model or conversation.model, options), settings),
         limits=limits_of(settings),
         mode=settings.mode,
         now=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
@@ -73,7 +73,7 @@ def _conversation(session: SessionFile | None, options: Options) -> Conversation
     return Recording.read(session.path, load_image).conversation()
 
 
-def _model_name(wanted: str | None, options: Options) -> str:
-    if wanted and wanted.startswith(REPLAY):
+def _model_name(wanted: str, options: Options) -> str:
+    if wanted.startswith(REPLAY):
         return ReplayModel(Path(wanted.removeprefix(REPLAY)), options.workspace.user_dir).name
     return wanted or default_model("main")

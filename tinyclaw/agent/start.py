@@ -15,7 +15,7 @@ from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.session import AskPerson, Session, image_loader
 from tinyclaw.context.compiler import Target
 from tinyclaw.context.source import Limits, load_sources, watched_patterns
-from tinyclaw.errors import StateError, UsageError
+from tinyclaw.errors import StateError, TinyclawError, UsageError
 from tinyclaw.model.base import Model
 from tinyclaw.model.catalog import ModelInfo, default_model, lookup
 from tinyclaw.model.replay import ReplayModel
@@ -67,9 +67,15 @@ def open_session(options: Options) -> Session:
     """
     workspace = options.workspace
     settings, diagnostics = load_settings(workspace.root, workspace.user_dir, options.environment, options.flags)
-    model = _model(options, settings)
     masker = Masker(options.environment)
-    transcript = _transcript(options, masker)
+    resumed = _resumed(options) if options.resume is not None else None
+    try:
+        model = _model(options, settings, resumed.conversation.model if resumed else "")
+    except TinyclawError:
+        if resumed:
+            resumed.close()
+        raise
+    transcript = resumed or _new_transcript(options, masker)
     live = LiveFiles(time.time, time.sleep, limit_bytes=MAX_STATE_BYTES)
     sources = load_sources()
     outputs = Outputs(workspace.root, transcript.session, masker.mask)
@@ -114,8 +120,9 @@ def written_folders(session: Session) -> Iterator[Path]:
                 yield workspace.resolve(name).parent
 
 
-def _model(options: Options, settings: Settings) -> Model:
-    name = settings.model or default_model("main")
+def _model(options: Options, settings: Settings, before: str) -> Model:
+    """The model to ask: the one that was chosen, else the session's own from ``before``, else the default."""
+    name = settings.model or before or default_model("main")
     if name.startswith(REPLAY):
         path = Path(name.removeprefix(REPLAY))
         return ReplayModel(path, options.workspace.user_dir, strict=options.strict)
@@ -130,11 +137,14 @@ def _model(options: Options, settings: Settings) -> Model:
     return AnthropicModel(name, endpoint, RetryPolicy(max_tries=settings.max_tries))
 
 
-def _transcript(options: Options, masker: Masker) -> Transcript:
+def _resumed(options: Options) -> Transcript:
+    found = find_session(options.workspace.root / TRANSCRIPTS, options.resume or "last")
+    return Transcript.open(found.path, image_loader(options.workspace))
+
+
+def _new_transcript(options: Options, masker: Masker) -> Transcript:
     folder = options.workspace.root / TRANSCRIPTS
     load_image = image_loader(options.workspace)
-    if options.resume is not None:
-        return Transcript.open(find_session(folder, options.resume).path, load_image)
     now = options.clock()
     title = masker.mask(" ".join(options.title.split()))[:120] or "session"
     name = SessionName.new(now.strftime("%Y%m%d-%H%M%S"), title, os.urandom(2).hex())

@@ -9,6 +9,7 @@ from tinyclaw.agent.session import AskPerson
 from tinyclaw.agent.start import Options
 from tinyclaw.cli._crash import describe
 from tinyclaw.cli._here import here, now
+from tinyclaw.errors import UsageError
 from tinyclaw.types import Interrupt
 
 
@@ -25,7 +26,12 @@ class Choices:
     max_requests: int | None = None
 
     def options(self, *, interrupt: Interrupt, ask: AskPerson | None, title: str = "") -> Options:
-        """The options to open a session with. Raises: StateError when the workspace is no folder."""
+        """The options to open a session with.
+
+        Raises: UsageError when the workspace is no folder, or the model has no name.
+        """
+        if self.model is not None and not self.model.strip():
+            raise UsageError("the model has no name; give one: -m NAME")
         flags = {
             "model": self.model,
             "mode": self.mode,

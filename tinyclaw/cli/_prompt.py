@@ -18,7 +18,7 @@ from tinyclaw.cli._turn import show_turn, started
 from tinyclaw.commands._base import CommandContext, LeavePrompt, load_commands
 from tinyclaw.errors import TinyclawError
 from tinyclaw.state.settings import load_settings
-from tinyclaw.width import harmless
+from tinyclaw.width import harmless, one_line
 
 _COMMAND = re.compile(r"/([a-z][a-z0-9_-]*)(?:[ \t]+(.*))?")
 _HELLO = "/help shows commands and keys, Ctrl-D leaves."
@@ -37,9 +37,12 @@ def interact(choices: Choices) -> int:
     saves = Saves(options.workspace, is_on=_watches(options))
     prompt = Prompt(options, signals, TextOutput(out, screen), Editor(screen, saves.news), saves)
     try:
+        hello = f"tinyclaw in {options.workspace.root}. {_HELLO}"
         if options.resume is not None:
-            prompt.open("")
-        screen.write(screen.styled(f"tinyclaw in {options.workspace.root}. {_HELLO}", "dim") + "\n")
+            session = prompt.open("")
+            hello += f"\nGoing on with {session.transcript.session}: {one_line(session.transcript.title)}"
+        screen.write(screen.styled(hello, "dim") + "\n")
+        prompt.answer_open_questions()
         prompt.loop()
     finally:
         prompt.close()
@@ -81,6 +84,12 @@ class Prompt:
                 return
             except TinyclawError as error:
                 self._screen.write(f"tinyclaw: {harmless(str(error))}\n")
+
+    def answer_open_questions(self) -> None:
+        """Go on with the turn of a resumed session that was left at a permission question."""
+        if self._session is not None and self._session.conversation.asked_calls:
+            with self._signals.turn():
+                show_turn(self._session, None, self._output)
 
     def open(self, title: str) -> Session:
         """The session, opened if it is not yet. Raises: TinyclawError."""

@@ -29,6 +29,8 @@ from tinyclaw.width import cut, harmless, one_line
 HEAD_LINES, TAIL_LINES = 10, 5
 """Of a command's output this many first lines are shown as they come, and this many last ones at its end."""
 
+QUESTION_LINES = 40
+
 
 @dataclass
 class _Running:
@@ -75,6 +77,7 @@ class TextOutput:
         self._open_text = False
         self._streamed = ""
         self._retry_reason = ""
+        self._asked = ""
 
     def show(self, event: Event) -> None:
         """Show one event."""
@@ -95,8 +98,9 @@ class TextOutput:
         self._first_request = not event.resumed
 
     def _on_FileStated(self, event: FileStated) -> None:
-        if event.by == "outside" and not event.path.startswith("(") and not self._first_request:
-            what = "was deleted" if event.how == "gone" else "changed outside"
+        if event.by in ("outside", "during") and not self._first_request:
+            what = "was deleted" if event.how == "gone" else "changed"
+            what += " outside" if event.by == "outside" else " while a command ran"
             self._line(f"• {event.path} {what}; this request carries it", "yellow")
 
     def _on_RequestStarted(self, event: RequestStarted) -> None:
@@ -149,6 +153,7 @@ class TextOutput:
 
     def _on_PermissionAsked(self, event: PermissionAsked) -> None:
         self._clear_transient()
+        self._asked = event.detail
 
     def _on_Notice(self, event: Notice) -> None:
         self._line(f"• {harmless(event.text)}", "yellow")
@@ -161,7 +166,7 @@ class TextOutput:
         else:
             self._line(f"tinyclaw: {harmless(event.text)}", "red" if event.reason == "error" else "yellow")
         if event.reason == "paused":
-            self._line("allow it: tinyclaw approve; then go on: tinyclaw run --resume last")
+            self._show_question()
         self._line(self._closing(event), "dim")
 
     # Writing
@@ -170,6 +175,16 @@ class TextOutput:
         """The whole answer, where it has not been streamed."""
         if not self._out.is_terminal and text.strip():
             self._out.write(harmless(text.strip()) + "\n")
+
+    def _show_question(self) -> None:
+        """What a call would do that waits for the person, and how to answer."""
+        lines = self._asked.split("\n")
+        for line in lines[:QUESTION_LINES]:
+            self._line(self._fitted(f"  │ {line.expandtabs(4)}"))
+        if len(lines) > QUESTION_LINES:
+            self._line(f"  │ … {len(lines) - QUESTION_LINES:,} more lines; the transcript has them all")
+        name = self._session.session if self._session else "last"
+        self._line(f"allow it: tinyclaw approve {name} (refuse it: --deny); then: tinyclaw run --resume {name}")
 
     def _closing(self, event: TurnEnded) -> str:
         requests = f"{event.requests} request{'s' if event.requests != 1 else ''}"

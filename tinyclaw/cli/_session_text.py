@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tinyclaw.agent.approval import questions
 from tinyclaw.agent.recorded import Recording
 from tinyclaw.cli._render import usage_words
 from tinyclaw.state.transcript.grammar import Block
-from tinyclaw.width import one_line
+from tinyclaw.width import harmless, one_line
 
 
 def session_text(recording: Recording, path: str) -> str:
@@ -22,9 +23,12 @@ def session_text(recording: Recording, path: str) -> str:
         ("requests", f"{conversation.requests} · {usage_words(conversation.spent)}"),
     ]
     lines = [f"{name + ':':<12}{one_line(value)}" for name, value in facts if value]
-    waiting = [call for call in conversation.pending_calls if call.id in conversation.permissions]
-    if waiting:
-        lines.append(f"{'waits for:':<12}permission to {waiting[0].name}; allow it: tinyclaw approve {facts[0][1]}")
+    asked = questions(recording.blocks)
+    for call in conversation.asked_calls:
+        first, *rest = harmless(asked[call.id]).split("\n")
+        lines += [f"{'waits for:':<12}permission: {first}", *(f"  │ {line}" for line in rest if line.strip())]
+    if conversation.asked_calls:
+        lines.append(f"{'':<12}allow it: tinyclaw approve {facts[0][1]}; refuse it: add --deny")
     return "\n".join([*lines, *_turns(recording.blocks)])
 
 
@@ -35,7 +39,7 @@ def _turns(blocks: tuple[Block, ...]) -> Iterator[str]:
         is_text = block.kind == "text"
         if (is_text and block.attrs.get("role") == "user" and block.box is not None) or block.kind == "outside":
             yield ""
-            yield f"> {one_line(block.text)}"
+            yield f"> {one_line(block.text)}{' (taken out of the conversation)' if block.box is False else ''}"
         elif is_text and block.attrs.get("role") == "assistant":
             answer = block.text
         elif block.kind == "tool_use":

@@ -26,7 +26,7 @@ def command(session: str | None, as_json: bool, directory: str | None) -> int:
     working = found.working
     if as_json:
         facts = {"session": found.session.id if found.session else None, "model": working.request.model}
-        click.echo(json.dumps({**facts, **working.manifest.to_json()}, ensure_ascii=False, indent=2))
+        click.echo(json.dumps({**facts, **working.manifest.scaled().to_json()}, ensure_ascii=False, indent=2))
         return 0
     whose = f"session {found.session.id}" if found.session else "a new session"
     click.echo(f"The next request of {whose}:\n")

@@ -23,6 +23,8 @@ def command(git: bool, directory: str | None) -> int:
     if git and make_repository(workspace.root):
         click.echo(f".git: made in {workspace.root}", err=True)
     told = lay(workspace.root, lambda name: template_text(f"workspace/{name}"))
+    if told:
+        click.echo(f"in {workspace.root}:", err=True)
     for line in told or [f"nothing to do: every file is there in {workspace.root}"]:
         click.echo(line, err=True)
     if told:

@@ -52,6 +52,8 @@ def approve(directory: str | None) -> int:
     if there.data is None:
         raise UsageError(f"there is no {PLAN} to approve; have one made: tinyclaw run --mode plan …")
     plan = Plan.parse(there.data, PLAN)
+    for diagnostic in plan.diagnostics:
+        click.echo(str(diagnostic), err=True)
     write(path, plan.set_status("approved"), base=there)
     click.echo(f"{PLAN}: {'was approved already' if plan.status == 'approved' else 'approved'}", err=True)
     return 0

@@ -13,18 +13,12 @@ _PLACES: dict[Place, str] = {
     "conversation": "the talk",
     "out": "left out",
 }
-_COUNTED = ("tools", "prefix", "conversation")
 
 
 def manifest_text(manifest: Manifest, request: Request, columns: int) -> str:
-    """Each block with its file, lines, revision and tokens; below it what was cut or left out, and why.
-
-    The manifest's entries are estimates that stay the same from request to request; here they are scaled to the total.
-    """
-    counted = sum(entry.tokens for entry in manifest.entries.values() if entry.place in _COUNTED)
-    scale = manifest.tokens / counted if counted else 1.0
+    """Each block with its file, lines, revision and tokens; below it what was cut or left out, and why."""
     rows = [("block", "tokens", "where", "file", "lines", "revision")]
-    rows += [_row(name, entry, scale) for name, entry in manifest.entries.items()]
+    rows += [_row(name, entry) for name, entry in manifest.scaled().entries.items()]
     lines = [line.rstrip() for line in table(rows, columns, right=(1,))]
     notes = [
         f"  {entry.file or name}: {one_line(entry.note)}" for name, entry in manifest.entries.items() if entry.note
@@ -34,6 +28,6 @@ def manifest_text(manifest: Manifest, request: Request, columns: int) -> str:
     return "\n".join([*lines, "", total, *(["", "Cut or left out:", *notes] if notes else [])])
 
 
-def _row(name: str, entry: Entry, scale: float) -> tuple[str, str, str, str, str, str]:
-    tokens = f"{round(entry.tokens * scale):,}"
+def _row(name: str, entry: Entry) -> tuple[str, str, str, str, str, str]:
+    tokens = f"{entry.tokens:,}"
     return one_line(name), tokens, _PLACES[entry.place], one_line(entry.file), entry.lines, entry.revision

@@ -27,11 +27,13 @@ def state_events(
     """One event for each live file whose revision is not the one that was stated last, in the order of reading.
 
     An event in the conversation comes after the prefix, also after one that was made later; so a new
-    prefix does not overrule it. Paths in ``changed_during`` changed while a command of ours ran.
+    prefix does not overrule it. Paths in ``changed_during`` changed while a command of ours ran. What the last
+    request knew already, what is said for the first time, and facts that are no files are told as nobody's change.
     """
     number = conversation.last if conversation.awaits_reply else conversation.last + 1
     live = {part.piece.path: part for part in collected.parts if part.piece.path}
     pinned = {block.path: block for block in prefix.blocks if block.path}
+    known = {str(entry.get("file")): entry.get("rev") for entry in conversation.manifest.get("blocks", {}).values()}
     for path in dict.fromkeys([*live, *pinned, *conversation.statements]):
         part, said = live.get(path), _last_statement(conversation, path, pinned.get(path))
         if path in collected.unknown:
@@ -40,10 +42,11 @@ def state_events(
         revision = part.piece.revision if part else ABSENT
         text = part.piece.text.strip() if part else None
         if revision != (said.revision if said else ABSENT):
-            by: By = "during" if path in changed_during or _is_fact(part, said) else "outside"
+            is_told = revision == known.get(path) or not conversation.requests or _is_fact(part)
+            by: By = "now" if is_told else "during" if path in changed_during else "outside"
             yield state_block(path, revision, by, text, before, number, is_cut=_is_cut(part))
         elif part and said and not _stands_in(pinned.get(path), revision) and _is_far(conversation, said, estimator):
-            yield state_block(path, revision, "outside", text, None, number, is_cut=_is_cut(part))
+            yield state_block(path, revision, "now", text, None, number, is_cut=_is_cut(part))
 
 
 def _stands_in(pinned: PrefixBlock | None, revision: str) -> bool:
@@ -86,6 +89,5 @@ def _is_cut(part: Part | None) -> bool:
     return part is not None and bool(part.piece.note)
 
 
-def _is_fact(part: Part | None, said: Statement | None) -> bool:
-    """Facts that are no files change by commands of ours alone, once they have been stated."""
-    return part is not None and said is not None and not part.source.watches
+def _is_fact(part: Part | None) -> bool:
+    return part is not None and not part.source.watches

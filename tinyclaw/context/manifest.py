@@ -5,12 +5,14 @@ The transcript records a manifest as the difference from the request before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tinyclaw.types import Json
 
 Place = Literal["tools", "prefix", "event", "conversation", "out"]
+_COUNTED = ("tools", "prefix", "conversation")
+"""What is stated as an event is part of the conversation."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,16 @@ class Manifest:
     tokens: int
     chars: int
     corrected: bool
+
+    def scaled(self) -> Manifest:
+        """For people: the entries scaled so that those which count once add up to the total.
+
+        As recorded they are estimates by one ratio, so that what did not change does not differ.
+        """
+        counted = sum(entry.tokens for entry in self.entries.values() if entry.place in _COUNTED)
+        scale = self.tokens / counted if counted else 1.0
+        entries = {name: replace(entry, tokens=round(entry.tokens * scale)) for name, entry in self.entries.items()}
+        return replace(self, entries=entries)
 
     def to_json(self) -> Json:
         """The whole manifest: ``blocks`` maps ids to entries."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tinyclaw.errors import StateError, UsageError
-from tinyclaw.state.transcript.grammar import render_header
+from tinyclaw.state.transcript.grammar import Block, render, render_header
 from tinyclaw.state.transcript.sessions import find_session, list_sessions
 
 
@@ -20,7 +20,12 @@ def folder(tmp_path: Path) -> Path:
         [("20261130-101500", "3f9a"), ("20261130-111500", "77aa"), ("20261201-090000", "3f9b")]
     ):
         path = made / f"{stamp}-title-{token}.md"
-        header = {"session": f"{stamp}-{token}", "title": f"title: {number}", "created": "now", "format": "1"}
+        header = {
+            "session": f"{stamp}-{token}",
+            "title": f"title: {number}",
+            "created": f"2026-11-30T1{number}:15:00Z",
+            "format": "1",
+        }
         path.write_text(render_header(header))
         os.utime(path, (1000 - number, 1000 - number))
     return made
@@ -73,10 +78,16 @@ def test_a_header_longer_than_what_is_read_of_a_file_is_no_error(folder):
         ("77aa", "20261130-111500-77aa"),
         ("20261201", "20261201-090000-3f9b"),
         ("20261130-10", "20261130-101500-3f9a"),
-        ("last", "20261130-101500-3f9a"),
+        ("last", "20261130-111500-77aa"),
     ],
 )
-def test_a_session_is_found_by_its_id_its_file_their_ends_or_as_the_last_one_written(folder, wanted, found):
+def test_a_session_is_found_by_its_id_its_file_their_ends_or_as_the_last_one_that_ran(folder, wanted, found):
+    """When a file was last saved, or checked out, says nothing."""
+    ended = Block("turn_end", {"reason": "done", "at": "2026-12-02T10:00:00Z"})
+    (folder / "20261130-111500-title-77aa.md").open("a").write(render([ended]))
+    (folder / "20261201-090000-title-3f9b.md").open("a").write(
+        render([Block("turn_end", {"at": "2026-12-01T09:00:01Z"})])
+    )
     assert find_session(folder, wanted).id == found
 
 

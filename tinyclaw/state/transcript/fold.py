@@ -86,12 +86,14 @@ class Conversation:
         statements: the newest statement of each file outside the prefix, by path.
         last: the greatest message number so far; ``requests`` the greatest request number.
         usage: the last reply's tokens; ``spent`` the sum over all replies.
+        model: whom the last request was for, or "".
         idle: no turn is running: what stands outside blocks now is the person's next message.
     """
 
     load_image: ImageLoader = lambda path, sha256: None
     groups: list[Group] = field(default_factory=list)
     prefix: str = ""
+    model: str = ""
     statements: dict[str, Statement] = field(default_factory=dict)
     permissions: dict[str, Permission] = field(default_factory=dict)
     last: int = 0
@@ -223,6 +225,7 @@ class Conversation:
 
     def _take_request(self, block: Block) -> None:
         self.requests = max(self.requests, _number(block, "n") or 0)
+        self.model = str(block.attrs.get("model", ""))
         self.manifest = merge_manifest(self.manifest, _mapping(block.attrs.get("manifest")))
 
     def _take_reply(self, block: Block) -> None:
@@ -300,6 +303,12 @@ class Conversation:
         results = (block for group in groups[last:] for block in group.blocks if block.kind == "tool_result")
         closed = {str(block.attrs.get("id") or "") for block in results} | set(call_ids(groups[:last]))
         return tuple({call.id: call for call in calls if call.id not in closed}.values())
+
+    @property
+    def asked_calls(self) -> tuple[ToolUse, ...]:
+        """The pending calls that wait for a permission, or that were given one and are not begun."""
+        known = self.permissions
+        return tuple(call for call in self.pending_calls if call.id in known and not known[call.id].started)
 
     @property
     def revisions(self) -> dict[str, str]:

@@ -14,7 +14,8 @@ from tinyclaw.state.transcript.grammar import Block, parse
 from tinyclaw.state.transcript.lock import is_locked
 
 _HEAD_BYTES = 4096
-_OPENER = re.compile(rb"^<!-- tc:(?!end)", re.MULTILINE)
+_OPENER = re.compile(rb"^(?:#{1,6} [^<\\\n]*)?<!-- tc:(?!end)", re.MULTILINE)
+_TIME = re.compile(_OPENER.pattern + rb'[^\n]*"at": ?"([0-9T:+Z.-]+)"', re.MULTILINE)
 _TAIL_BYTES = (1 << 16, 1 << 20)
 
 
@@ -49,7 +50,8 @@ def list_sessions(folder: Path) -> list[SessionFile]:
 
 
 def find_session(folder: Path, wanted: str) -> SessionFile:
-    """The session called ``last``, or the one whose id or file name is, begins or ends with ``wanted``.
+    """The session whose id or file name is, begins or ends with ``wanted``; ``last`` is the one that recorded
+    something last.
 
     Raises: UsageError when there is none or more than one; it lists what there is. StateError as ``list_sessions``.
     """
@@ -57,7 +59,7 @@ def find_session(folder: Path, wanted: str) -> SessionFile:
     if wanted == "last":
         if not sessions:
             raise UsageError(f'there is no session in {folder} yet; start one with: tinyclaw run "…"')
-        return max(sessions, key=lambda session: (session.modified, session.id))
+        return max(sessions, key=lambda session: (_last_time(session), session.modified, session.id))
     exact = [session for session in sessions if wanted in (session.id, session.path.name, session.path.stem)]
     close = [session for session in sessions if _matches(session, wanted)]
     matches = exact or close
@@ -116,6 +118,12 @@ def _tail(path: Path, size: int) -> bytes:
         return data
     opener = _OPENER.search(data)
     return data[opener.start() :] if opener else b""
+
+
+def _last_time(session: SessionFile) -> str:
+    """When the session last recorded something, as it says itself: a file's times change with every checkout."""
+    times = _TIME.findall(_tail(session.path, _TAIL_BYTES[0]))
+    return times[-1].decode() if times else session.created
 
 
 def _matches(session: SessionFile, wanted: str) -> bool:

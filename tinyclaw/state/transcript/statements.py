@@ -17,8 +17,8 @@ from tinyclaw.state.transcript.content import text_hash
 from tinyclaw.types import Json
 
 How = Literal["whole", "diff", "gone"]
-By = Literal["outside", "agent", "during"]
-"""``during``: while a command of ours ran, by it or by the person."""
+By = Literal["outside", "agent", "during", "now"]
+"""Who changed a file. ``during``: it changed while a command of ours ran; ``now``: nobody did, it is only said."""
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
@@ -83,7 +83,8 @@ def _wire(path: str, revision: str, by: By, how: How, content: str) -> str:
     while f"</state {tag}" in content:
         tag += "x"
     name = re.sub(r'["<>\x00-\x1f]', "_", path)
-    return f'<state path="{name}" revision="{revision}" how="{how}" changed="{by}">\n{content}\n</state {tag}>'
+    changed = "" if by == "now" else f' changed="{by}"'
+    return f'<state path="{name}" revision="{revision}" how="{how}"{changed}>\n{content}\n</state {tag}>'
 
 
 def make_diff(before: str, after: str) -> str:
