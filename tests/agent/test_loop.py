@@ -499,6 +499,43 @@ def test_a_file_that_was_stated_cut_is_not_overwritten(api, start, turn, root: P
     assert results(server.requests[3])[-1]["is_error"]
 
 
+def test_a_question_shows_the_change_in_its_file(api, start, turn, root: Path):
+    lines = [f"line {number}\n" for number in range(1, 10)]
+    (root / "a.txt").write_text("".join(lines))
+    change = {"path": "a.txt", "old_text": "line 5", "new_text": "five"}
+    session = start(api([reply(tools=[("edit", change)])]), permission_mode="ask")
+    (asked,) = [event for event in turn(session) if isinstance(event, PermissionAsked)]
+    assert asked.detail.splitlines() == [
+        "--- a/a.txt",
+        "+++ b/a.txt",
+        "@@ -2,7 +2,7 @@",
+        " line 2",
+        " line 3",
+        " line 4",
+        "-line 5",
+        "+five",
+        " line 6",
+        " line 7",
+        " line 8",
+    ]
+
+
+def test_a_call_that_would_be_refused_anyway_is_not_asked_for(api, start, turn, root: Path):
+    (root / "unread.txt").write_text("precious\n")
+    calls = [
+        ("edit", {"path": "no.txt", "old_text": "a", "new_text": "b"}),
+        ("write", {"path": "unread.txt", "content": "x"}),
+        ("bash", {"command": 7}),
+    ]
+    server = api([reply(tools=calls), reply("I see.")])
+    events = turn(start(server, permission_mode="ask"))
+    assert not [event for event in events if isinstance(event, PermissionAsked)]
+    said = [block["content"] for block in results(server.requests[1])]
+    assert [words in text for words, text in zip(("no.txt", "have not read it", "command is"), said, strict=True)] == [
+        True
+    ] * 3
+
+
 def test_long_results_of_one_message_stay_under_its_limit(api, start, turn, root: Path):
     (root / "big.txt").write_text("".join(f"line {n} {'x' * 40}\n" for n in range(900)))
     server = api([reply(tools=[("read", {"path": "big.txt"})] * 8), reply("done")])

@@ -117,9 +117,9 @@ def test_a_question_that_nobody_can_answer_pauses_and_an_approval_lets_it_go_on(
     assert "tinyclaw approve" in done.stderr
     assert not (workspace / "made.txt").exists()
 
-    assert "  │ path: made.txt" in done.stderr.splitlines()
+    assert {"  │ +++ b/made.txt", "  │ +made"} <= set(done.stderr.splitlines())
     shown = tinyclaw("sessions", "show", cwd=workspace).stdout
-    assert "waits for:  permission: write made.txt" in shown and "  │ content: made" in shown
+    assert "waits for:  permission: write made.txt" in shown and "  │ +made" in shown
     approved = tinyclaw("approve", cwd=workspace)
     assert (approved.returncode, "made.txt" in approved.stderr) == (0, True)
     second = record(tmp_path / "second.md", "Written.")

@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 from base64 import b64decode
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -19,7 +19,6 @@ from typing import Any
 from tinyclaw.agent.events import Event, PermissionAsked, ToolFinished, ToolProgress, ToolStarted
 from tinyclaw.agent.session import Question, Session
 from tinyclaw.errors import Interrupted, StateError, TinyclawError, ToolError
-from tinyclaw.state.merge import unified
 from tinyclaw.state.outputs import IMAGE_SUFFIXES
 from tinyclaw.state.redaction import holds_mask
 from tinyclaw.state.transcript.content import image_block, result_block
@@ -27,7 +26,7 @@ from tinyclaw.state.transcript.grammar import Block, heading
 from tinyclaw.tools._base import Tool, ToolContext
 from tinyclaw.tools._bound import bound
 from tinyclaw.tools._permissions import decide, denial
-from tinyclaw.types import Json, ToolOutput, ToolUse
+from tinyclaw.types import ToolOutput, ToolUse
 
 MAX_RESULT_CHARS = 16_000
 MAX_MESSAGE_CHARS = 200_000
@@ -130,14 +129,18 @@ def _permit(session: Session, job: _Job) -> Generator[Event, None, _Job]:
 def _ask(session: Session, job: _Job, reason: str) -> Generator[Event, None, _Job]:
     call = job.call
     known = session.conversation.permissions.get(call.id)
-    if known is None:
-        session.record(_permission_block(session, job, reason))
     allowed = known.allowed if known is not None else None
     if allowed is None:
-        yield PermissionAsked(call.id, call.name, job.headline, reason, _detail(call.input))
+        try:
+            detail = _detail(session, job)
+        except (ToolError, StateError) as error:
+            return replace(job, output=_error(str(error)))
+        if known is None:
+            session.record(_permission_block(session, job, reason, detail))
+        yield PermissionAsked(call.id, call.name, job.headline, reason, detail)
         if session.ask is None:
             raise Paused(f"{job.headline} needs your permission ({reason})")
-        answer = session.ask(Question(call.id, call.name, job.headline, reason, _detail(call.input)))
+        answer = session.ask(Question(call.id, call.name, job.headline, reason, detail))
         session.interrupt.check()
         allowed = answer != "deny"
         if answer == "always":
@@ -146,19 +149,33 @@ def _ask(session: Session, job: _Job, reason: str) -> Generator[Event, None, _Jo
     return job if allowed else replace(job, output=_error(denial(job.headline, "the person said no")))
 
 
-def _permission_block(session: Session, job: _Job, reason: str) -> Block:
-    text = f"{job.headline}\n\n{reason}\n\n{_detail(job.call.input)}"
+def _permission_block(session: Session, job: _Job, reason: str, detail: str) -> Block:
+    text = f"{job.headline}\n\n{reason}\n\n{detail}"
     attrs = {"what": "permission", "id": job.call.id, "name": job.call.name, "at": session.now}
     return Block("event", attrs, text.strip(), heading=heading(3, f"permission to {job.headline}"), box=False)
 
 
-def _detail(arguments: Json) -> str:
-    """What a call would do, for the person: an exchange of texts as a diff, anything else by its arguments."""
-    old, new = arguments.get("old_text"), arguments.get("new_text")
-    if isinstance(old, str) and isinstance(new, str):
-        others = {name: value for name, value in arguments.items() if name not in ("old_text", "new_text")}
-        return f"{_detail(others)}\n{unified(old, new, str(arguments.get('path', '')))}".strip()
-    return "\n".join(f"{name}: {value}" for name, value in arguments.items())
+def _detail(session: Session, job: _Job) -> str:
+    """What a call would do, for the person: the change of a file as a diff, anything else by its arguments.
+
+    Raises: ToolError, StateError when the call would be refused anyway.
+    """
+    assert job.tool is not None
+    diff = job.tool.preview(_context(session), job.call.input)
+    if diff is not None:
+        return session.masker.mask(diff.rstrip("\n"))
+    return "\n".join(f"{name}: {value}" for name, value in job.call.input.items())
+
+
+def _context(session: Session, emit: Callable[[str], None] = lambda text: None) -> ToolContext:
+    return ToolContext(
+        workspace=session.workspace,
+        ledger=session.ledger,
+        outputs=session.outputs,
+        jobs=session.jobs,
+        interrupt=session.interrupt,
+        emit=emit,
+    )
 
 
 # Running
@@ -191,14 +208,7 @@ def _run_batch(session: Session, jobs: Sequence[_Job], budget: _Budget) -> Itera
 def _work(session: Session, job: _Job, events: queue.SimpleQueue[Any]) -> None:
     """The thread of one call: its last word is always the output."""
     assert job.tool is not None
-    context = ToolContext(
-        workspace=session.workspace,
-        ledger=session.ledger,
-        outputs=session.outputs,
-        jobs=session.jobs,
-        interrupt=session.interrupt,
-        emit=lambda text: events.put(ToolProgress(job.call.id, text)),
-    )
+    context = _context(session, lambda text: events.put(ToolProgress(job.call.id, text)))
     began = time.monotonic()
     try:
         output = job.tool.run(context, job.call.input)

@@ -51,13 +51,15 @@ class Tool:
     """A function and what it declares.
 
     ``effect`` decides on permission (read and state run freely), ``domain`` on plan mode.
-    ``shows`` names the argument that stands for the call in one line.
+    ``shows`` names the argument that stands for the call in one line. ``diff`` takes what the function takes
+    and gives the change that it would make, for the person who is asked to allow it.
     """
 
     function: Callable[..., str | ToolOutput]
     effect: Effect
     domain: Domain = "local"
     shows: str = ""
+    diff: Callable[..., str] | None = None
 
     @property
     def name(self) -> str:
@@ -77,21 +79,34 @@ class Tool:
 
         Raises: ToolError for wrong arguments and for whatever the function refuses.
         """
+        self._check(arguments)
+        result = self.function(context, **arguments)
+        return result if isinstance(result, ToolOutput) else ToolOutput(result)
+
+    def preview(self, context: ToolContext, arguments: Json) -> str | None:
+        """The change that a call would make, as a diff; None when the tool cannot tell. Nothing is changed.
+
+        Raises: ToolError for a call that would be refused anyway, so that nobody is asked to allow it.
+        """
+        self._check(arguments)
+        return self.diff(context, **arguments) if self.diff else None
+
+    def _check(self, arguments: Json) -> None:
         problems = check_arguments(arguments, self.spec.schema)
         if problems:
             raise ToolError(
                 f"{self.name}: {'; '.join(problems)}. Call it again with the arguments its schema asks for."
             )
-        result = self.function(context, **arguments)
-        return result if isinstance(result, ToolOutput) else ToolOutput(result)
 
 
-def tool(*, effect: Effect, domain: Domain = "local", shows: str = "") -> Callable[[Callable[..., Any]], Tool]:
+def tool(
+    *, effect: Effect, domain: Domain = "local", shows: str = "", diff: Callable[..., str] | None = None
+) -> Callable[[Callable[..., Any]], Tool]:
     """Declare a tool. ``shows`` is the parameter that names the call in headings, the first one by default."""
 
     def declare(function: Callable[..., Any]) -> Tool:
         parameters = list(inspect.signature(function).parameters)[1:]
-        return Tool(function, effect, domain, shows or (parameters[0] if parameters else ""))
+        return Tool(function, effect, domain, shows or (parameters[0] if parameters else ""), diff)
 
     return declare
 

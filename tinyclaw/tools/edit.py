@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tinyclaw.errors import ToolError
 from tinyclaw.state import files
+from tinyclaw.state.merge import unified
 from tinyclaw.tools._base import ToolContext, tool
 from tinyclaw.tools._edit_hints import nearest, numbered
 from tinyclaw.tools._edit_match import Found, Span, apart, find, replacement
@@ -18,7 +21,23 @@ WINDOW_LINES = 16
 NAMED_PLACES = 20
 
 
-@tool(effect="write")
+class _Edited(NamedTuple):
+    """A file before an edit and after it, and the places that it changes."""
+
+    place: Place
+    base: files.FileRead
+    before: Decoded
+    found: Found
+    spans: tuple[Span, ...]
+    data: bytes
+
+
+def _diff(ctx: ToolContext, path: str, old_text: str, new_text: str, replace_all: bool = False) -> str:
+    made = _made(ctx, path, old_text, new_text, replace_all)
+    return unified(made.before.text, decode(made.data).text, made.place.name)
+
+
+@tool(effect="write", diff=_diff)
 def edit(ctx: ToolContext, path: str, old_text: str, new_text: str, replace_all: bool = False) -> ToolOutput:
     """Replace old_text by new_text in a file; everything else stays byte for byte.
 
@@ -26,6 +45,17 @@ def edit(ctx: ToolContext, path: str, old_text: str, new_text: str, replace_all:
     Differences in line endings, blanks, quotes and indentation are forgiven where the place is clear. Otherwise you get
     the nearest lines: quote those. An edit works on the file as it is now, and tells what changed since you read it.
     """
+    place, base, before, found, spans, data = _made(ctx, path, old_text, new_text, replace_all)
+    since = _since(ctx, place, base)
+    done = commit(ctx, place, data, base, knows_base=since is not None and since.whole)
+    summary = _summary(place, found, len(spans))
+    window = _window(before.text, decode(data).text, spans)
+    text = f"{summary}\n{window}{told(done.others)}{_told_since(ctx, place, base, since)}"
+    return ToolOutput(text, revisions=done.revisions, summary=summary)
+
+
+def _made(ctx: ToolContext, path: str, old_text: str, new_text: str, replace_all: bool) -> _Edited:
+    """The edit, not yet written. Raises: ToolError when it is refused."""
     place = locate(ctx.workspace, path)
     _check_arguments(old_text, new_text)
     base = read_file(place, EDITABLE_BYTES)
@@ -36,12 +66,7 @@ def edit(ctx: ToolContext, path: str, old_text: str, new_text: str, replace_all:
     spans = _chosen(place, before.text, found, old_text, new_text, replace_all)
     data = _spliced(place, base.data, before, [(span, _new(before.text, span, old_text, new_text)) for span in spans])
     refuse_approval(ctx.workspace, place, base.data, data)
-    since = _since(ctx, place, base)
-    done = commit(ctx, place, data, base, knows_base=since is not None and since.whole)
-    summary = _summary(place, found, len(spans))
-    window = _window(before.text, decode(data).text, spans)
-    text = f"{summary}\n{window}{told(done.others)}{_told_since(ctx, place, base, since)}"
-    return ToolOutput(text, revisions=done.revisions, summary=summary)
+    return _Edited(place, base, before, found, spans, data)
 
 
 def _check_arguments(old_text: str, new_text: str) -> None:

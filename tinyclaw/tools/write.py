@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tinyclaw.errors import ToolError
 from tinyclaw.state import files
+from tinyclaw.state.merge import unified
 from tinyclaw.tools._base import ToolContext, tool
 from tinyclaw.tools._edit_match import rewritten
 from tinyclaw.tools._locate import Place, locate, read_file
@@ -14,13 +17,36 @@ from tinyclaw.types import ToolOutput
 WRITABLE_BYTES = 50_000_000
 
 
-@tool(effect="write")
+class _Written(NamedTuple):
+    """A file before a write and the bytes that it gets."""
+
+    place: Place
+    base: files.FileRead
+    data: bytes
+
+
+def _diff(ctx: ToolContext, path: str, content: str) -> str:
+    place, base, data = _made(ctx, path, content)
+    before = decode(base.data).text if base.data is not None else ""
+    return unified(before, decode(data).text, place.name) or f"{place.name}: no change"
+
+
+@tool(effect="write", diff=_diff)
 def write(ctx: ToolContext, path: str, content: str) -> ToolOutput:
     """Create a file (its folders too), or replace the whole of one that you have read and that is unchanged since.
 
     An existing file keeps its encoding and line endings. To change a part of a file, use edit. If the file changed
     since you read it, you get the difference: read it again and keep what the person did.
     """
+    place, base, data = _made(ctx, path, content)
+    done = commit(ctx, place, data, base, knows_base=True)
+    verb = "created" if base.data is None else "unchanged" if data == base.data else "replaced"
+    summary = f"{verb} {place.name} ({_lines(content)}, {len(data):,} bytes)"
+    return ToolOutput(summary + told(done.others), revisions=done.revisions, summary=summary)
+
+
+def _made(ctx: ToolContext, path: str, content: str) -> _Written:
+    """The write, not yet done. Raises: ToolError when it is refused."""
     place = locate(ctx.workspace, path)
     refuse_masks(content)
     base = read_file(place, WRITABLE_BYTES)
@@ -31,10 +57,7 @@ def write(ctx: ToolContext, path: str, content: str) -> ToolOutput:
         _check_seen(ctx, place, base, base.data)
         data = _replacing(base.data, content)
     refuse_approval(ctx.workspace, place, base.data, data)
-    done = commit(ctx, place, data, base, knows_base=True)
-    verb = "created" if base.data is None else "unchanged" if data == base.data else "replaced"
-    summary = f"{verb} {place.name} ({_lines(content)}, {len(data):,} bytes)"
-    return ToolOutput(summary + told(done.others), revisions=done.revisions, summary=summary)
+    return _Written(place, base, data)
 
 
 def _check_absent(ctx: ToolContext, place: Place, now: files.FileRead) -> None:
