@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from benchmarks import first_request, overhead, size, startup, transcript
+from benchmarks import first_request, long_session, overhead, size, startup, transcript
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
     "startup": startup.run,
@@ -16,10 +16,12 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "overhead": overhead.run,
     "transcript": transcript.run,
     "size": size.run,
+    "long_session": long_session.run,
 }
 
 
 def main(names: list[str]) -> int:
+    names = [name for name in names if not name.startswith("--")]
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         print(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)

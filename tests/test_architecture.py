@@ -49,7 +49,17 @@ def test_importing_the_package_has_no_effects_and_loads_nothing_slow():
 
 def test_every_tool_tells_the_model_what_it_does():
     registry = load_tools()
-    assert [spec.name for spec in registry.specs()] == ["bash", "edit", "glob", "grep", "plan", "read", "todo", "write"]
+    assert [spec.name for spec in registry.specs()] == [
+        "bash",
+        "compact",
+        "edit",
+        "glob",
+        "grep",
+        "plan",
+        "read",
+        "todo",
+        "write",
+    ]
     assert all(len(spec.description) > 40 and spec.schema["type"] == "object" for spec in registry.specs())
 
 

@@ -175,6 +175,7 @@ def _context(session: Session, emit: Callable[[str], None] = lambda text: None) 
         jobs=session.jobs,
         interrupt=session.interrupt,
         emit=emit,
+        ask_summary=session.ask_summary,
     )
 
 

@@ -98,6 +98,21 @@ class PermissionAsked:
 
 
 @dataclass(frozen=True)
+class ConversationSummarized:
+    """A summary of ``length`` characters stands for the messages before number ``keep``.
+
+    ``before``: the tokens that the next request would have had.
+    """
+
+    keep: int
+    before: int
+    length: int
+
+    def __str__(self) -> str:
+        return f"summarized in {self.length:,} characters what came before message {self.keep}"
+
+
+@dataclass(frozen=True)
 class Notice:
     """Something the person should know: a repair, a cut, a warning."""
 
@@ -126,6 +141,7 @@ Event = (
     | ToolProgress
     | ToolFinished
     | PermissionAsked
+    | ConversationSummarized
     | Notice
     | TurnEnded
 )

@@ -9,12 +9,13 @@ import time
 from collections.abc import Generator, Iterator
 from typing import Any
 
+from tinyclaw.agent.compaction import fitted, smallest
 from tinyclaw.agent.dispatch import Paused, run_calls
 from tinyclaw.agent.events import EndReason, Event, FileStated, Notice, ReplyReceived, RequestStarted, TurnEnded
 from tinyclaw.agent.repair import answer_lost_calls, close_cut_turn, last_reply
 from tinyclaw.agent.session import Session
 from tinyclaw.context.compiler import WorkingSet
-from tinyclaw.errors import Interrupted, ModelError, ReplayError, UsageError
+from tinyclaw.errors import Interrupted, ModelError, PromptTooLong, ReplayError, UsageError
 from tinyclaw.state.redaction import holds_mask
 from tinyclaw.state.transcript.content import reply_block, result_block, user_text
 from tinyclaw.state.transcript.grammar import Block
@@ -79,6 +80,7 @@ def begin(session: Session, text: str | None) -> None:
 def _until_the_model_stops(session: Session, first: int) -> Generator[Event, None, tuple[EndReason, str]]:
     """Requests and calls until the turn is over; returns how it ended and the answer."""
     cut_in_a_row = 0
+    has_reacted = False
     if calls := session.conversation.pending_calls:
         yield from run_calls(session, calls)
     elif (said := last_reply(session)) is not None:
@@ -101,6 +103,10 @@ def _until_the_model_stops(session: Session, first: int) -> Generator[Event, Non
             )
         if cut:
             _answer_cut_calls(session, reply)
+        elif reply.stop_reason == "model_context_window_exceeded" and not has_reacted:
+            has_reacted = True
+            _answer_cut_calls(session, reply)
+            session.is_summary_asked = True
         elif reply.stop_reason in ("refusal", "model_context_window_exceeded"):
             if reply.tool_uses:
                 _answer_cut_calls(session, reply)
@@ -122,16 +128,29 @@ def _ending(reply: Reply) -> tuple[EndReason, str]:
 def _exchange(session: Session) -> Generator[Event, None, Reply]:
     """One request and its reply, both recorded; returns the reply."""
     _tell_of_ended_jobs(session)
-    working = session.compile()
+    working = yield from fitted(session)
     yield from _announce(session, working)
-    partial: list[str] = []
-    reply: Reply | None = None
     began = time.monotonic()
+    try:
+        reply = yield from _streamed(session, working)
+    except PromptTooLong as error:
+        yield Notice(f"{error}; making the conversation smaller")
+        working = yield from smallest(session)
+        yield from _announce(session, working)
+        reply = yield from _streamed(session, working)
+    milliseconds = round((time.monotonic() - began) * 1000)
+    reply = _record_reply(session, reply, milliseconds)
+    yield ReplyReceived(session.conversation.requests, reply.text, reply.stop_reason, reply.usage, milliseconds)
+    return reply
+
+
+def _streamed(session: Session, working: WorkingSet) -> Generator[Event, None, Reply]:
+    """The reply to a request; what was said before an interrupt stays."""
+    partial: list[str] = []
     try:
         for event in session.model.stream(working.request, session.interrupt):
             if isinstance(event, Reply):
-                reply = event
-                break
+                return event
             if isinstance(event, TextDelta):
                 partial.append(event.text)
             elif isinstance(event, Retrying):
@@ -140,11 +159,7 @@ def _exchange(session: Session) -> Generator[Event, None, Reply]:
     except Interrupted:
         _record_partial(session, "".join(partial))
         raise
-    assert reply is not None
-    milliseconds = round((time.monotonic() - began) * 1000)
-    reply = _record_reply(session, reply, milliseconds)
-    yield ReplyReceived(session.conversation.requests, reply.text, reply.stop_reason, reply.usage, milliseconds)
-    return reply
+    raise AssertionError("a stream ends with a reply or an error")
 
 
 def _announce(session: Session, working: WorkingSet) -> Iterator[Event]:

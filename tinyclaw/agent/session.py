@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.hints import Hints
+from tinyclaw.context.clearing import WaterMarks
 from tinyclaw.context.compiler import Inputs, Target, WorkingSet, compile_request
 from tinyclaw.context.source import Limits, Source
 from tinyclaw.errors import StateError
@@ -61,6 +62,9 @@ class Session:
         clock: the time now, with a time zone.
         facts: named facts for the prompt that are no files.
         always: tools that the person has allowed for the rest of the session.
+        marks: the sizes above and down to which the conversation is made smaller.
+        failed_summaries: how many have failed in a row.
+        is_summary_asked: one is to be made before the next request.
     """
 
     workspace: Workspace
@@ -81,6 +85,7 @@ class Session:
     permission_mode: PermissionMode = "ask"
     mode: Mode = "default"
     limits: Limits = field(default_factory=Limits)
+    marks: WaterMarks = field(default_factory=WaterMarks)
     max_requests: int | None = None
     ask: AskPerson | None = None
     report: Callable[[Exception], str] = repr
@@ -88,6 +93,8 @@ class Session:
     always: set[str] = field(default_factory=set)
     notices: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    failed_summaries: int = 0
+    is_summary_asked: bool = False
     _said: set[str] = field(default_factory=set)
     _followed: Conversation | None = None
     _before_command: Snapshot | None = None
@@ -136,8 +143,12 @@ class Session:
         """The files that are stated to the model whenever they change."""
         return self._live
 
-    def compile(self) -> WorkingSet:
+    def compile(self, *, may_exceed: bool = False, clears_all: bool = False) -> WorkingSet:
         """The next request, out of the files as they are on disk now.
+
+        Args:
+            may_exceed: make it even if it does not fit the model's window.
+            clears_all: clear every result that may be cleared.
 
         Raises: StateError, PromptTooLong.
         """
@@ -158,6 +169,8 @@ class Session:
                 limits=self.limits,
                 mode=self.mode,
                 now=self.now,
+                marks=WaterMarks(0, 0) if clears_all else self.marks,
+                may_exceed=may_exceed,
                 changed_during=during,
             )
         )
@@ -179,6 +192,10 @@ class Session:
             self.reader.wrote(path, revision)
         if "git" in str(arguments.get("command", "")):
             self.facts.refresh()
+
+    def ask_summary(self) -> None:
+        """Have the conversation summarized before the next request."""
+        self.is_summary_asked = True
 
     def take_notices(self) -> list[str]:
         """What the person has to be told since the last call, in order."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.session import AskPerson, Session, image_loader
+from tinyclaw.context.clearing import WaterMarks
 from tinyclaw.context.compiler import Target
 from tinyclaw.context.source import Limits, load_sources, watched_patterns
 from tinyclaw.errors import StateError, TinyclawError, UsageError
@@ -80,11 +81,12 @@ def open_session(options: Options) -> Session:
     sources = load_sources()
     outputs = Outputs(workspace.root, transcript.session, masker.mask)
     started = options.clock().date().isoformat() if not isinstance(model, ReplayModel) else model.recorded_date
+    target = target_of(model.name, settings)
     session = Session(
         workspace=workspace,
         transcript=transcript,
         model=model,
-        target=target_of(model.name, settings),
+        target=target,
         registry=load_tools(),
         sources=sources,
         reader=SnapshotReader(workspace, live, masker.mask, watched_patterns(sources), time.time),
@@ -99,6 +101,7 @@ def open_session(options: Options) -> Session:
         permission_mode=settings.permission_mode,
         mode=settings.mode,
         limits=limits_of(settings),
+        marks=marks_of(settings, target.window_tokens),
         max_requests=settings.max_requests or None,
         ask=options.ask,
         report=options.report,
@@ -162,6 +165,12 @@ def target_of(model: str, settings: Settings) -> Target:
 def _params(info: ModelInfo, settings: Settings) -> Json:
     adaptive = settings.thinking == "adaptive" or (settings.thinking == "auto" and info.thinking == "adaptive")
     return {"thinking": {"type": "adaptive"}} if adaptive else {}
+
+
+def marks_of(settings: Settings, window_tokens: int) -> WaterMarks:
+    """When a conversation is made smaller: long before a large window is full, for each request pays for all of it."""
+    high = settings.high_water_tokens or min(WaterMarks().high, window_tokens * 6 // 10)
+    return WaterMarks(high, min(settings.low_water_tokens or high // 8, high))
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from tinyclaw.agent.events import (
+    ConversationSummarized,
     Event,
     FileStated,
     Notice,
@@ -154,6 +155,9 @@ class TextOutput:
     def _on_PermissionAsked(self, event: PermissionAsked) -> None:
         self._clear_transient()
         self._asked = event.detail
+
+    def _on_ConversationSummarized(self, event: ConversationSummarized) -> None:
+        self._line(f"• {event}", "yellow")
 
     def _on_Notice(self, event: Notice) -> None:
         self._line(f"• {harmless(event.text)}", "yellow")

@@ -7,10 +7,11 @@ take in first (a new prefix, state events), so that the record and the request a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
+from tinyclaw.context.clearing import WaterMarks, clear_block
 from tinyclaw.context.collection import Collected, collect, fit
 from tinyclaw.context.events import state_events
 from tinyclaw.context.manifest import Entry, Manifest
@@ -26,7 +27,7 @@ from tinyclaw.types import Json, Mode, Request, ToolSpec
 
 CACHE_SECONDS = 3600
 """After this the provider's cache has surely expired, and a new prefix costs nothing extra."""
-_LEAST_OUTPUT_TOKENS = 1024
+LEAST_OUTPUT_TOKENS = 1024
 _MARK: Json = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -46,7 +47,7 @@ class Inputs:
     """Everything that a compile depends on. ``prefix`` is the pinned one, None when there is none that can be read.
 
     ``changed_during`` names live files that changed while a command of ours ran. ``now`` is an
-    RFC 3339 time.
+    RFC 3339 time. Without ``marks`` nothing is cleared. ``may_exceed``: make the request even if it does not fit.
     """
 
     snapshot: Snapshot
@@ -59,6 +60,8 @@ class Inputs:
     limits: Limits
     mode: Mode
     now: str
+    marks: WaterMarks | None = None
+    may_exceed: bool = False
     changed_during: frozenset[str] = frozenset()
 
 
@@ -67,7 +70,7 @@ class WorkingSet:
     """A request that is ready to be sent, and what has to be written down before it is.
 
     ``blocks`` go into the transcript first. ``notes`` are for the person: repairs, cuts, sources that
-    were left out. ``sha256`` is the request's digest without cache marks.
+    were left out. ``sha256`` is the request's digest without cache marks. ``messages`` are those of the request.
     """
 
     blocks: tuple[Block, ...]
@@ -76,6 +79,7 @@ class WorkingSet:
     manifest: Manifest
     notes: tuple[str, ...]
     sha256: str
+    messages: tuple[Message, ...]
 
 
 def compile_request(inputs: Inputs) -> WorkingSet:
@@ -90,12 +94,20 @@ def compile_request(inputs: Inputs) -> WorkingSet:
     if reason or prefix is None:
         prefix = _make_prefix(inputs, collected)
         blocks.append(Block("prefix", {"hash": prefix.hash, "reason": reason, "at": inputs.now}))
-    blocks += state_events(inputs.conversation, prefix, collected, inputs.changed_during, _calibrated(inputs))
-    sent = inputs.conversation.extended(blocks).messages(inputs.target.model)
-    request, manifest = _assemble(inputs, prefix, sent.messages, collected)
+    estimator = _calibrated(inputs)
+    blocks += state_events(inputs.conversation, prefix, collected, inputs.changed_during, estimator)
+    conversation = inputs.conversation.extended(blocks)
+    sent = conversation.messages(inputs.target.model)
+    if inputs.marks is not None:
+        tokens = estimator.tokens(prefix.length + sum(message.length for message in sent.messages))
+        if cleared := clear_block(conversation, sent.messages, tokens, inputs.marks, estimator):
+            blocks.append(cleared)
+            conversation = conversation.extended([cleared])
+            sent = conversation.messages(inputs.target.model)
+    request, manifest = _assemble(inputs, prefix, sent.messages, collected, conversation.cleared)
     notes = tuple(f"{entry.file or name}: {entry.note}" for name, entry in manifest.entries.items() if entry.note)
     sha256 = digest(request, prefix, sent.messages)
-    return WorkingSet(tuple(blocks), prefix, request, manifest, (*notes, *sent.notes), sha256)
+    return WorkingSet(tuple(blocks), prefix, request, manifest, (*notes, *sent.notes), sha256, sent.messages)
 
 
 def rebuild_request(conversation: Conversation, prefix: Prefix, record: Block) -> Request:
@@ -110,6 +122,7 @@ def rebuild_request(conversation: Conversation, prefix: Prefix, record: Block) -
         prefix,
         conversation.messages(model).messages,
         params if isinstance(params, dict) else {},
+        conversation.cleared,
     )
 
 
@@ -144,6 +157,8 @@ def _new_prefix_reason(inputs: Inputs, collected: Collected) -> str:
         return "missing" if inputs.conversation.prefix else "start"
     if prefix.tools != tuple(spec.to_wire() for spec in inputs.tools):
         return "tools"
+    if inputs.conversation.is_compacted:
+        return "compaction"
     if _seconds_between(str(inputs.conversation.manifest.get("at", "")), inputs.now) > CACHE_SECONDS:
         return "expired"
     pinned = {block.path: block.revision for block in prefix.blocks if block.private}
@@ -171,18 +186,19 @@ def _make_prefix(inputs: Inputs, collected: Collected) -> Prefix:
 
 
 def _assemble(
-    inputs: Inputs, prefix: Prefix, messages: Sequence[Message], collected: Collected
+    inputs: Inputs, prefix: Prefix, messages: Sequence[Message], collected: Collected, cleared: Container[str]
 ) -> tuple[Request, Manifest]:
     target, estimator = inputs.target, _calibrated(inputs)
     talk = sum(message.length for message in messages)
     tokens = estimator.tokens(prefix.length + talk)
     room = target.window_tokens - tokens
-    if room < _LEAST_OUTPUT_TOKENS:
+    if room < LEAST_OUTPUT_TOKENS and not inputs.may_exceed:
         raise PromptTooLong(_too_long(tokens, target.window_tokens, _largest(prefix, messages, estimator)))
     entries = _entries(inputs, prefix, collected)
     entries["conversation"] = Entry("conversation", _steady(target).tokens(talk))
+    max_tokens = min(target.max_tokens, max(room, LEAST_OUTPUT_TOKENS))
     manifest = Manifest(entries, tokens, prefix.length + talk, estimator.corrected)
-    return _request(target.model, min(target.max_tokens, room), prefix, messages, target.params), manifest
+    return _request(target.model, max_tokens, prefix, messages, target.params, cleared), manifest
 
 
 def _calibrated(inputs: Inputs) -> Estimator:
@@ -197,34 +213,45 @@ def _steady(target: Target) -> Estimator:
     return Estimator(target.chars_per_token)
 
 
-def _request(model: str, max_tokens: int, prefix: Prefix, messages: Sequence[Message], params: Json) -> Request:
+def _request(
+    model: str, max_tokens: int, prefix: Prefix, messages: Sequence[Message], params: Json, cleared: Container[str]
+) -> Request:
+    settled = _settled(messages, cleared)
     return Request(
         model=model,
         max_tokens=max_tokens,
         tools=prefix.tools,
-        system=_marked_system(prefix),
-        messages=_marked_messages(messages),
+        system=_marked_system(prefix, {-1} if settled else {0, -1}),
+        messages=_marked_messages(messages, settled),
         params=params,
     )
 
 
-def _marked_system(prefix: Prefix) -> tuple[Json, ...]:
-    """Cache marks at the end of tools and base prompt, and at the end of the prefix."""
+def _settled(messages: Sequence[Message], cleared: Container[str]) -> set[int]:
+    """The index of the last message with a cleared result, if any: up to its end nothing is cleared any more."""
+    for index in range(len(messages) - 1, 0, -1):
+        if any(call.id in cleared for call in messages[index - 1].calls):
+            return {index}
+    return set()
+
+
+def _marked_system(prefix: Prefix, ends: Set[int]) -> tuple[Json, ...]:
+    """Cache marks at the end of tools and base prompt, and at the end of the prefix; the API takes four in all."""
     system = list(prefix.system)
-    for index in {0, len(system) - 1} if system else ():
+    for index in {end % len(system) for end in ends} if system else ():
         system[index] = {**system[index], **_MARK}
     return tuple(system)
 
 
-def _marked_messages(messages: Sequence[Message]) -> tuple[Json, ...]:
-    """Cache marks at the ends of the two newest user messages.
+def _marked_messages(messages: Sequence[Message], settled: Set[int]) -> tuple[Json, ...]:
+    """Cache marks at the ends of the two newest user messages, and where the cleared part ends.
 
-    The second one stands exactly where the last request wrote its cache, however many blocks the
-    reply between them had; a lookup walks back only 20 blocks.
+    The second newest one stands exactly where the last request wrote its cache, however many blocks the
+    reply between them had; a lookup walks back only 20 blocks. Where the cleared part ends the next clear begins.
     """
     wires = [message.wire for message in messages]
-    ends = [index for index, wire in enumerate(wires) if wire["role"] == "user"][-2:]
-    for index in ends:
+    ends = {index for index, wire in enumerate(wires) if wire["role"] == "user"}
+    for index in sorted(ends)[-2:] + sorted(settled & set(sorted(ends)[:-2])):
         *rest, last = wires[index]["content"]
         wires[index] = {**wires[index], "content": [*rest, {**last, **_MARK}]}
     return tuple(wires)

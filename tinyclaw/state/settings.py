@@ -53,6 +53,10 @@ class Settings:
     """Most lines of .memory/MEMORY.md in the prompt."""
     memory_index_bytes: int = 25 * 1024
     """Most bytes of .memory/MEMORY.md in the prompt."""
+    high_water_tokens: int = 0
+    """Above this size of a request old results are cleared and old messages summarized; 0 for what suits the model."""
+    low_water_tokens: int = 0
+    """The size down to which results are cleared; 0 for what suits the model."""
     watcher: Literal["on", "off"] = "on"
     """Whether saves are noticed while the prompt is idle. Requests see every save in either case."""
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)

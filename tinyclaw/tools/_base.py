@@ -32,7 +32,8 @@ class ToolContext:
 
     ``emit`` takes pieces of output as they appear, for the person's eyes; it never raises and may
     be called from any thread. ``ledger`` knows which revision of which file the model has seen.
-    ``jobs`` holds background commands of the session.
+    ``jobs`` holds background commands of the session. ``ask_summary`` has the conversation summarized
+    before the next request.
     """
 
     workspace: Workspace
@@ -41,6 +42,7 @@ class ToolContext:
     jobs: Jobs
     interrupt: Interrupt
     emit: Callable[[str], None] = lambda text: None
+    ask_summary: Callable[[], None] = lambda: None
 
 
 _JSON_TYPES: dict[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}

@@ -87,6 +87,7 @@ class Conversation:
         last: the greatest message number so far; ``requests`` the greatest request number.
         usage: the last reply's tokens; ``spent`` the sum over all replies.
         model: whom the last request was for, or "".
+        is_compacted: a summary was made since the prefix was.
         idle: no turn is running: what stands outside blocks now is the person's next message.
     """
 
@@ -103,6 +104,7 @@ class Conversation:
     spent: Usage = field(default_factory=Usage)
     usage_request: int = 0
     stop_reason: str = ""
+    is_compacted: bool = False
     idle: bool = True
     turn: int = 0
     length: int = 0
@@ -222,6 +224,7 @@ class Conversation:
 
     def _take_prefix(self, block: Block) -> None:
         self.prefix = str(block.attrs.get("hash", ""))
+        self.is_compacted = False
 
     def _take_request(self, block: Block) -> None:
         self.requests = max(self.requests, _number(block, "n") or 0)
@@ -251,6 +254,7 @@ class Conversation:
         unstated = self._forget_statements(lambda said: said.since < keep)
         self.groups = [group for group in self.groups if group.number >= keep]
         self._compactions.append(_Compaction(keep, Group(0, "user", -1, (block,)), replaced, unstated))
+        self.is_compacted = True
 
     def _rewind(self, first: int) -> None:
         """Take the messages from number ``first`` on out; a summary that speaks of them goes with them."""

@@ -1,0 +1,217 @@
+"""A conversation that grows is made smaller: results are cleared, then a summary takes the place of what is older."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.messages_api import fault, reply
+from tinyclaw.agent.compaction import summarize_now
+from tinyclaw.agent.events import ConversationSummarized, Notice, TurnEnded
+from tinyclaw.context.clearing import KEPT_MESSAGES, WaterMarks
+from tinyclaw.state.transcript.fold import conversation_of
+from tinyclaw.state.transcript.grammar import parse
+
+RULE = "Never touch legacy/, and keep Python 3.9 working.\nNames stay: `total_v2`."
+SUMMARY = "## Goal\n\nMend the totals.\n\n## Open\n\nRun the tests."
+
+
+def reads(count: int, name: str = "big.txt") -> list:
+    return [reply(f"Step {number}.", tools=[("read", {"path": name})]) for number in range(count)]
+
+
+def wire(request) -> str:
+    return json.dumps(request["messages"], ensure_ascii=False)
+
+
+def texts(request) -> list[str]:
+    return [
+        block["text"]
+        for message in request["messages"]
+        if message["role"] == "user"
+        for block in message["content"]
+        if block["type"] == "text"
+    ]
+
+
+def results(request) -> list[str]:
+    blocks = (block for message in request["messages"] for block in message["content"])
+    return [block["content"] for block in blocks if block["type"] == "tool_result"]
+
+
+def unmarked(request) -> list:
+    """The messages without cache marks."""
+    return json.loads(json.dumps(request["messages"]).replace(', "cache_control": {"type": "ephemeral"}', ""))
+
+
+def asks_for_summary(request) -> bool:
+    last = request["messages"][-1]["content"][-1]
+    return last.get("text", "").startswith("The conversation above has grown too long")
+
+
+@pytest.fixture
+def big(root: Path) -> Path:
+    """A file whose read takes about 4,000 tokens."""
+    (root / "big.txt").write_text("".join(f"line {n} of a long file\n" for n in range(500)))
+    (root / "PLAN.md").write_text("# Plan\n\n1. Look\n")
+    return root
+
+
+def test_old_results_are_cleared_in_few_steps_and_the_recent_ones_stay(api, start, turn, big):
+    server = api([*reads(14), reply("Done.")])
+    session = start(server)
+    turn(session, RULE)
+    assert server.refused == []
+    cleared = [sum(result.startswith("[cleared") for result in results(request)) for request in server.requests]
+    steps = sorted(set(cleared))
+    assert steps[0] == 0 and all(after - before >= 5 for before, after in pairwise(steps)), "each time many at once"
+    for request in server.requests:
+        recent = results({"messages": request["messages"][-KEPT_MESSAGES:]})
+        assert not any(result.startswith("[cleared") for result in recent)
+    assert "characters of read" in results(server.requests[-1])[0]
+    assert RULE in texts(server.requests[-1])
+
+
+def test_a_clear_is_in_the_transcript_and_a_resume_sends_the_same(api, start, turn, big):
+    server = api([*reads(14), reply("Done."), reply("Again.")])
+    session = start(server)
+    turn(session)
+    before = session.conversation.messages(session.target.model).messages
+    session.close()
+    session = start(server, resume="last")
+    assert [each.digest for each in session.conversation.messages(session.target.model).messages] == [
+        each.digest for each in before
+    ]
+    path = session.transcript.path
+    blocks = parse(path.read_bytes(), "t").blocks
+    clears = [block for block in blocks if block.kind == "clear"]
+    assert len(conversation_of(blocks).cleared) == sum(len(clear.attrs["results"]) for clear in clears) > 3
+    without = conversation_of(block for block in blocks if block.kind != "clear")
+    assert without.cleared == {}, "a person who deletes the record has the results back"
+
+
+def test_what_is_older_is_summarized_and_the_persons_words_stay_word_for_word(api, start, turn, big):
+    server = api([*[reply("x" * 20_000, tools=[("glob", {"pattern": "*"})])] * 20, reply("Done.")])
+    server.reset(lambda body: reply(SUMMARY) if asks_for_summary(body) else next(steps))
+    steps = iter([*[reply("y" * 20_000, tools=[("glob", {"pattern": "*"})])] * 20, reply("Done.")])
+    session = start(server)
+    session.marks = WaterMarks(40_000, 15_000)
+    events = turn(session, RULE)
+    assert events[-1].reason == "done" and server.refused == []
+    assert any(isinstance(event, ConversationSummarized) for event in events)
+    asked = [index for index, request in enumerate(server.requests) if asks_for_summary(request)]
+    first = asked[0]
+    before, summary, after = (server.requests[index] for index in (first - 1, first, first + 1))
+    assert summary["tools"] == before["tools"] and summary["system"] == before["system"]
+    assert unmarked(summary)[: len(before["messages"])] == unmarked(before)
+    assert server.usages[first]["cache_read_input_tokens"] > 0.8 * sum(
+        server.usages[first][key] for key in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    )
+    assert SUMMARY in texts(after)[0] and RULE in texts(after)[0]
+    kept = unmarked(after)[1:-1]
+    assert kept and kept == unmarked(summary)[-len(kept) - 1 : -1], "the kept suffix is byte for byte"
+    assert RULE in "\n".join(texts(server.requests[-1]))
+    assert any('<state path="PLAN.md"' in text for text in texts(after)), "live files are said again"
+
+
+def test_a_summary_can_be_edited_and_deleting_it_brings_everything_back(api, start, turn, big):
+    server = api([reply("One."), reply("Two."), reply("Three."), reply(SUMMARY), reply("Four."), reply("Five.")])
+    session = start(server)
+    for text in ("first", "second", "third"):
+        turn(session, text)
+    before = session.conversation.messages("m").messages
+    list(summarize_now(session))
+    path = session.transcript.path
+    path.write_text(path.read_text().replace("Mend the totals.", "Mend nothing."))
+    turn(session, "fourth")
+    assert "Mend nothing." in texts(server.requests[4])[0] and "Mend the totals." not in wire(server.requests[4])
+    assert "first" in texts(server.requests[4])[0].splitlines()
+    blocks = parse(path.read_bytes(), "t").blocks
+    back = conversation_of(block for block in blocks if block.kind != "compact").messages("m").messages
+    assert [each.digest for each in back[: len(before)]] == [each.digest for each in before]
+
+
+@pytest.mark.parametrize("second", [SUMMARY, ""])
+def test_calls_in_the_answer_are_not_run_and_it_is_asked_once_more_without_tools(api, start, turn, big, second):
+    calls = reply(tools=[("bash", {"command": "touch ran"})])
+    server = api([reply("One."), reply("Two."), calls, reply(second) if second else calls, reply("Three.")])
+    session = start(server)
+    turn(session, "first")
+    turn(session, "second")
+    events = list(summarize_now(session))
+    assert not (big / "ran").exists()
+    assert [request.get("tool_choice") for request in server.requests[2:4]] == [None, {"type": "none"}]
+    assert any(isinstance(event, ConversationSummarized) for event in events) == bool(second)
+    turn(session, "third")
+    assert ("first" in texts(server.requests[4])) == (not second), "a failed summary changes nothing"
+
+
+def test_after_three_failures_no_summary_is_tried_by_itself(api, start, turn, big):
+    server = api([])
+    steps = iter([*[reply("y" * 20_000, tools=[("glob", {"pattern": "*"})])] * 12, reply("Done.")])
+    server.reset(lambda body: fault(400, "no") if asks_for_summary(body) else next(steps))
+    session = start(server)
+    session.marks = WaterMarks(20_000, 2_000)
+    events = turn(session)
+    assert events[-1].reason == "done"
+    said = [event.text for event in events if isinstance(event, Notice) and "could not be summarized" in event.text]
+    assert len(said) == 3 and "is as it was" in said[0]
+
+
+def test_a_prompt_that_is_too_long_for_the_server_is_made_smaller_once(api, start, turn, big):
+    server = api([])
+    steps = iter([*reads(5), fault(400, "prompt is too long: 9 tokens > 8 maximum"), reply("Done.")])
+    server.reset(lambda body: reply(SUMMARY) if asks_for_summary(body) else next(steps))
+    session = start(server)
+    events = turn(session)
+    assert events[-1].reason == "done"
+    assert len(wire(server.requests[-1])) < len(wire(server.requests[-2])) / 1.3
+
+
+def test_a_prompt_that_stays_too_long_ends_with_the_error(api, start, turn, big):
+    too_long = fault(400, "prompt is too long: 9 tokens > 8 maximum")
+    server = api([reply("One."), too_long, too_long, too_long])
+    session = start(server)
+    turn(session, "first")
+    *_, ended = turn(session, "second")
+    assert isinstance(ended, TurnEnded) and ended.reason == "error" and "too long" in ended.text
+    assert len(server.refused) == 0 and session.conversation.summary is None
+
+
+def test_the_model_may_ask_for_a_summary(api, start, turn, big):
+    server = api([reply("One."), reply("Now.", tools=[("compact", {})]), reply(SUMMARY), reply("Two.")])
+    session = start(server)
+    turn(session, "first")
+    turn(session, "second")
+    assert SUMMARY in texts(server.requests[3])[0]
+    assert [message["role"] for message in server.requests[3]["messages"]][:2] == ["user", "assistant"]
+
+
+def test_a_reply_that_exceeds_the_window_is_gone_on_with_after_a_summary(api, start, turn, big):
+    cut = reply("Half of it", stop_reason="model_context_window_exceeded")
+    server = api([reply("One."), cut, reply(SUMMARY), reply("The rest.")])
+    session = start(server)
+    turn(session, "first")
+    assert turn(session, "second")[-1].reason == "done"
+    assert SUMMARY in texts(server.requests[3])[0]
+
+
+def test_a_compaction_that_was_killed_between_two_of_its_records_loses_nothing(api, start, turn, big):
+    server = api([reply("One."), reply("Two."), reply(SUMMARY), reply("Three.")])
+    session = start(server)
+    turn(session, "first")
+    turn(session, "second")
+    whole = session.transcript.path.read_bytes()
+    list(summarize_now(session))
+    after = session.transcript.path.read_bytes()
+    session.close()
+    model = session.target.model
+    kept = conversation_of(parse(whole, "t").blocks).messages(model).messages
+    ends = [at for at in range(len(whole), len(after)) if after[:at].endswith(b"-->\n")]
+    for at in [*ends, *range(len(whole), len(after), 37)]:
+        found = conversation_of(parse(after[:at], "t").blocks).messages(model).messages
+        is_summarized = "Summary of what came before" in json.dumps(found[0].wire)
+        assert is_summarized or [each.digest for each in found[: len(kept)]] == [each.digest for each in kept]

@@ -1,0 +1,211 @@
+"""A summary takes the place of the older part of the conversation; what the person said stays in their own words.
+
+The request for it is the one that would be sent next, with the instruction behind it, so that all of it
+but the instruction is read from the provider's cache. Whatever it answers, no tool is run. The summary
+is a block of the transcript that people can read, edit and delete.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from dataclasses import replace
+
+from tinyclaw.agent.events import ConversationSummarized, Event, Notice
+from tinyclaw.agent.session import Session
+from tinyclaw.context.compiler import LEAST_OUTPUT_TOKENS, WorkingSet
+from tinyclaw.context.cutting import cut_before
+from tinyclaw.errors import ModelError
+from tinyclaw.state.transcript.fold import Conversation
+from tinyclaw.state.transcript.grammar import OUTSIDE, Block, heading
+from tinyclaw.types import Json, Reply, Request, Retrying
+
+KEPT_MESSAGES = 12
+KEPT_ON_DEMAND = 2
+MOST_FAILURES = 3
+"""After so many failed summaries in a row none is tried by itself any more."""
+_MOST_PARTS = 8
+_ANSWER_TOKENS = 8_000
+_WORDS_CHARS = 24_000
+_WORDS = "## In the person's own words"
+
+
+def fitted(session: Session) -> Generator[Event, None, WorkingSet]:
+    """The next request, with summaries made first where it has grown too large, or where one was asked for.
+
+    Raises: StateError, Interrupted; PromptTooLong when it does not fit whatever is done.
+    """
+    is_asked, session.is_summary_asked = session.is_summary_asked, False
+    for number in range(_MOST_PARTS):
+        working = session.compile(may_exceed=True)
+        at = _cut(session, working, is_asked=is_asked and number == 0, is_first=number == 0)
+        if not at and working.manifest.tokens <= _room(session):
+            return working
+        if not at or not (yield from compact(session, working, at)):
+            break
+    return session.compile()
+
+
+def smallest(session: Session) -> Generator[Event, None, WorkingSet]:
+    """The next request as small as it can be made, after the provider has refused a larger one.
+
+    Raises: StateError, Interrupted, PromptTooLong.
+    """
+    working = session.compile(clears_all=True)
+    if not any(block.kind == "clear" for block in working.blocks):
+        at = cut_before(working.messages, len(working.messages) - KEPT_ON_DEMAND)
+        while at and not (yield from compact(session, session.compile(may_exceed=True), at, is_whole=False)):
+            at = cut_before(working.messages, at // 2)
+        working = session.compile(clears_all=True)
+    return working
+
+
+def summarize_now(session: Session) -> Generator[Event, None, bool]:
+    """Summarize on demand, all but the last messages; False, with nothing changed, when there is nothing or it fails.
+
+    Raises: StateError, Interrupted.
+    """
+    working = session.compile(may_exceed=True)
+    at = _cut(session, working, is_asked=True, is_first=True)
+    if not at:
+        yield Notice("there is nothing to summarize yet")
+        return False
+    return (yield from compact(session, working, at))
+
+
+def _cut(session: Session, working: WorkingSet, *, is_asked: bool, is_first: bool) -> int:
+    """The index of the first message to keep, when a summary is to be made now; 0 when not."""
+    messages, tokens, marks = working.messages, working.manifest.tokens, session.marks
+    room = _room(session)
+    if is_asked or tokens > room:
+        at = cut_before(messages, len(messages) - KEPT_ON_DEMAND)
+        while at and _share(working, at) > room - _ANSWER_TOKENS:  # in parts, of which each is merged with the next
+            at = cut_before(messages, at - 1)
+        return at
+    if not is_first or tokens <= marks.high or session.failed_summaries >= MOST_FAILURES:
+        return 0
+    at = cut_before(messages, len(messages) - KEPT_MESSAGES)
+    return at if _share(working, at) >= marks.gain else 0
+
+
+def _room(session: Session) -> int:
+    """The tokens that a request may have."""
+    return session.target.window_tokens - LEAST_OUTPUT_TOKENS
+
+
+def _share(working: WorkingSet, at: int) -> float:
+    """About the tokens of the messages before index ``at``."""
+    length = sum(message.length for message in working.messages[:at])
+    return working.manifest.tokens * length / max(1, working.manifest.chars)
+
+
+def compact(session: Session, working: WorkingSet, at: int, *, is_whole: bool = True) -> Generator[Event, None, bool]:
+    """Let a summary stand for the messages before index ``at``; False, with nothing changed, if it fails.
+
+    Args:
+        working: the newest compile, not recorded yet.
+        is_whole: send the whole conversation with the request for it, if it fits, which the cache holds.
+
+    Raises: Interrupted.
+    """
+    keep = working.messages[at].number
+    session.pin(working.prefix)
+    session.record(*working.blocks)
+    yield Notice(f"summarizing {at} of {len(working.messages)} messages, so that the conversation goes on smaller")
+    try:
+        text = yield from _ask(session, _request(session, working, at, is_whole=is_whole))
+    except ModelError as error:
+        text, why = "", str(error)
+    else:
+        why = "the model answered with nothing"
+    if not text:
+        session.failed_summaries += 1
+        session.record(session.event("compaction_failed", session.masker.mask(why)))
+        yield Notice(f"the conversation could not be summarized, and is as it was: {why}")
+        return False
+    session.failed_summaries = 0
+    words = _persons_words(session.conversation, keep)
+    body = "\n\n".join(part for part in ("# Summary of what came before", text, words) if part)
+    before = working.manifest.tokens
+    block = Block("compact", {"keep": keep, "at": session.now, "before": before}, body, heading=heading(2, "Summary"))
+    session.record(block)
+    yield ConversationSummarized(keep, before, len(body))
+    return True
+
+
+def _request(session: Session, working: WorkingSet, at: int, *, is_whole: bool) -> Request:
+    """All of the next request, or only what is summarized where all does not fit, and the instruction behind it."""
+    request = working.request
+    fits = working.manifest.tokens < session.target.window_tokens - _ANSWER_TOKENS
+    messages = list(request.messages if is_whole and fits else request.messages[:at])
+    instruction: Json = {"type": "text", "text": session.prompts("summarize").strip()}
+    if messages[-1]["role"] == "user":
+        messages[-1] = {**messages[-1], "content": [*messages[-1]["content"], instruction]}
+    else:
+        messages.append({"role": "user", "content": [instruction]})
+    return replace(request, messages=tuple(messages), max_tokens=min(request.max_tokens, _ANSWER_TOKENS))
+
+
+def _ask(session: Session, request: Request) -> Generator[Event, None, str]:
+    """The summary, asked for once more without tools when the first answer has no text; "" when there is none.
+
+    Raises: ModelError, Interrupted.
+    """
+    for params in (request.params, {**request.params, "tool_choice": {"type": "none"}}):
+        began = time.monotonic()
+        reply: Reply | None = None
+        for event in session.model.stream(replace(request, params=params), session.interrupt):
+            if isinstance(event, Retrying):
+                yield event
+            elif isinstance(event, Reply):
+                reply = event
+                break
+        assert reply is not None
+        text = session.masker.mask(reply.text.strip())
+        _record_side(session, reply, text, round((time.monotonic() - began) * 1000))
+        if text and reply.stop_reason != "max_tokens":
+            return text
+    return ""
+
+
+def _record_side(session: Session, reply: Reply, text: str, milliseconds: int) -> None:
+    usage = reply.usage
+    facts = {
+        "what": "summary",
+        "model": session.target.model,
+        "in": usage.input,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "out": usage.output,
+        "stop": reply.stop_reason,
+        "ms": milliseconds,
+    }
+    session.record(Block("side", facts, text, heading=heading(3, "summary, as the model wrote it")))
+
+
+def _persons_words(conversation: Conversation, keep: int) -> str:
+    """What the person said before message ``keep``, word for word; the longest texts are cut when it is too much."""
+    earlier = conversation.summary.text.partition(_WORDS)[2].strip() if conversation.summary else ""
+    said = [
+        block.text.strip()
+        for group in conversation.live_groups
+        for block in group.blocks
+        if group.role == "user" and group.number < keep and _is_persons(block)
+    ]
+    texts = [text for text in (earlier, *said) if text]
+    if not texts:
+        return ""
+    if sum(map(len, texts)) > _WORDS_CHARS:
+        texts = [_shortened(text, _WORDS_CHARS // len(texts)) for text in texts]
+    return "\n\n".join((_WORDS, *texts))
+
+
+def _is_persons(block: Block) -> bool:
+    return block.kind == OUTSIDE or (block.kind == "text" and block.box is not None)
+
+
+def _shortened(text: str, room: int) -> str:
+    if len(text) <= room:
+        return text
+    left_out = f"[… {len(text) - room:,} characters left out; they are in the transcript …]"
+    return f"{text[: room // 2]}\n{left_out}\n{text[-room // 2 :]}"
