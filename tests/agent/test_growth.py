@@ -19,8 +19,11 @@ RULE = "Never touch legacy/, and keep Python 3.9 working.\nNames stay: `total_v2
 SUMMARY = "## Goal\n\nMend the totals.\n\n## Open\n\nRun the tests."
 
 
-def reads(count: int, name: str = "big.txt") -> list:
-    return [reply(f"Step {number}.", tools=[("read", {"path": name})]) for number in range(count)]
+def reads(count: int, name: str = "") -> list:
+    """Steps that read ``name`` again and again, or one file after the other."""
+    return [
+        reply(f"Step {number}.", tools=[("read", {"path": name or f"big-{number}.txt"})]) for number in range(count)
+    ]
 
 
 def wire(request) -> str:
@@ -54,8 +57,9 @@ def asks_for_summary(request) -> bool:
 
 @pytest.fixture
 def big(root: Path) -> Path:
-    """A file whose read takes about 4,000 tokens."""
-    (root / "big.txt").write_text("".join(f"line {n} of a long file\n" for n in range(500)))
+    """Files whose reads take about 4,000 tokens each."""
+    for number in range(14):
+        (root / f"big-{number}.txt").write_text("".join(f"line {n} of long file {number}\n" for n in range(500)))
     (root / "PLAN.md").write_text("# Plan\n\n1. Look\n")
     return root
 
@@ -73,6 +77,18 @@ def test_old_results_are_cleared_in_few_steps_and_the_recent_ones_stay(api, star
         assert not any(result.startswith("[cleared") for result in recent)
     assert "characters of read" in results(server.requests[-1])[0]
     assert RULE in texts(server.requests[-1])
+
+
+def test_an_unchanged_file_is_not_told_twice_while_its_content_is_in_view(api, start, turn, big):
+    server = api([*reads(3, "big-1.txt"), reply("Done."), *reads(2, "big-1.txt"), reply("Done.")])
+    session = start(server)
+    turn(session)
+    first, *others = results(server.requests[3])
+    assert first.startswith("line 0") and [each.startswith("[unchanged: ") for each in others] == [True, True]
+    (big / "big-1.txt").write_text((big / "big-1.txt").read_text().replace("line 7 ", "LINE 7 "))
+    turn(session)
+    (_, _, _, changed, again) = results(server.requests[6])
+    assert "LINE 7 " in changed and again.startswith("[unchanged: ")
 
 
 def test_a_clear_is_in_the_transcript_and_a_resume_sends_the_same(api, start, turn, big):

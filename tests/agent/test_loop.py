@@ -537,8 +537,9 @@ def test_a_call_that_would_be_refused_anyway_is_not_asked_for(api, start, turn, 
 
 
 def test_long_results_of_one_message_stay_under_its_limit(api, start, turn, root: Path):
-    (root / "big.txt").write_text("".join(f"line {n} {'x' * 40}\n" for n in range(900)))
-    server = api([reply(tools=[("read", {"path": "big.txt"})] * 8), reply("done")])
+    for name in "abcdefgh":
+        (root / name).write_text("".join(f"line {n} {name * 40}\n" for n in range(900)))
+    server = api([reply(tools=[("read", {"path": name}) for name in "abcdefgh"]), reply("done")])
     turn(start(server))
     contents = [block["content"] for block in results(server.requests[1])]
     assert sum(map(len, contents)) < 220_000

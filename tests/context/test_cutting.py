@@ -107,6 +107,15 @@ def test_a_clear_that_gains_too_little_is_not_made():
     assert [cleared(rounds, 60_000) for rounds in (3, 6)] == [0, 3], "above it, it needs less to pay"
 
 
+def test_a_result_for_which_a_recent_one_stands_is_not_cleared():
+    written = history([[1] * 9])
+    last = max(index for index, block in enumerate(written) if block.kind == "tool_result")
+    written[last] = Block("tool_result", {**written[last].attrs, "same_as": "c2-0"}, "[unchanged]")
+    conversation = conversation_of(written)
+    made = clear_block(conversation, conversation.messages(MODEL).messages, 10**6, WaterMarks(0, 0), ONE_TO_ONE)
+    assert "c2-0" not in made.attrs["results"] and "c4-0" in made.attrs["results"]
+
+
 def test_a_marker_says_what_was_there_and_the_way_back():
     written = history([[1] * 9])
     kept = "All of it is in .task_outputs/s/1-bash.md: read it with an offset … "

@@ -236,19 +236,35 @@ def _finish(session: Session, job: _Job, output: ToolOutput, milliseconds: int, 
         text = _shorter_page(text, max(_LEAST_RESULT_CHARS, budget.left_chars))
     else:
         text = bound(text, session.outputs, job.call.name, budget.limit)
+    same = _same_result(session, job, text) if output.paged and not output.is_error and not output.images else ""
+    if same:
+        text = session.hints.get("unchanged", count=f"{len(text):,}", headline=job.headline)
     budget.take(text)
-    session.record(*_result_blocks(session, job, output, text, milliseconds), tool_ran=True)
+    session.record(*_result_blocks(session, job, output, text, milliseconds, same), tool_ran=True)
     session.after_call(job.call.input, output)
     return ToolFinished(job.call.id, job.call.name, job.headline, text, output.is_error, output.summary, milliseconds)
 
 
-def _result_blocks(session: Session, job: _Job, output: ToolOutput, text: str, milliseconds: int) -> list[Block]:
+def _same_result(session: Session, job: _Job, text: str) -> str:
+    """The id of an earlier call whose result is sent whole and is this very text, "" when there is none."""
+    if len(text) < _LEAST_RESULT_CHARS:
+        return ""
+    for message in reversed(session.conversation.messages(session.target.model).messages):
+        for block in message.wire["content"]:
+            if block["type"] == "tool_result" and block["content"] == text and block["tool_use_id"] != job.call.id:
+                return str(block["tool_use_id"])
+    return ""
+
+
+def _result_blocks(
+    session: Session, job: _Job, output: ToolOutput, text: str, milliseconds: int, same: str
+) -> list[Block]:
     conversation = session.conversation
     number = conversation.groups[-1].number if conversation.groups else 1
     number += conversation.groups[-1].role == "assistant"
     writes = job.tool is not None and job.tool.effect in ("state", "write")
     states = [path for path in output.revisions if writes and path in session.live_paths]
-    facts = {"ms": milliseconds, "revisions": dict(output.revisions), "states": states}
+    facts = {"ms": milliseconds, "revisions": dict(output.revisions), "states": states, "same_as": same}
     blocks = [result_block(job.call.id, number, text, name=job.call.name, is_error=output.is_error, **facts)]
     for image in output.images:
         stored = session.outputs.put_image(job.call.name, b64decode(image.data), IMAGE_SUFFIXES[image.media_type])

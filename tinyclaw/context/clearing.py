@@ -81,16 +81,24 @@ def _old_results(conversation: Conversation, messages: Sequence[Message]) -> Ite
     answers = [index for index, message in enumerate(messages) if message.wire["role"] == "user" and index]
     finished = [index for index in answers if messages[index - 1].calls]
     kept = {*range(len(messages) - KEPT_MESSAGES, len(messages)), *finished[-KEPT_INTERACTIONS:]}
+    named = {same for index in finished if index in kept for same in _named(messages[index])}
+    done = named.union(conversation.cleared)
     for index in finished:
         if index in kept:
             continue
         calls = {call.id: call for call in messages[index - 1].calls}
         for block in messages[index].wire["content"]:
-            if block["type"] != "tool_result" or block["tool_use_id"] in conversation.cleared:
+            if block["type"] != "tool_result" or block["tool_use_id"] in done:
                 continue
             text, length = _measured(block["content"])
             if length >= _LEAST_CHARS:
                 yield _Result(index, calls[block["tool_use_id"]], length, text)
+
+
+def _named(message: Message) -> Iterator[str]:
+    """The calls whose results stand for those of this message, too."""
+    blocks = (block for group in message.groups for block in group.blocks if block.kind == "tool_result")
+    yield from (str(block.attrs["same_as"]) for block in blocks if block.attrs.get("same_as"))
 
 
 def _measured(content: str | list[Json]) -> tuple[str, int]:
