@@ -28,12 +28,16 @@ def test_the_rows_add_up_to_the_total_and_what_is_stated_is_within_the_talk(fill
     server = api([reply("Done.")])
     tinyclaw("run", "go", cwd=filled, ANTHROPIC_BASE_URL=server.url, ANTHROPIC_API_KEY="x")
     table, _, rest = tinyclaw("context", cwd=filled).stdout.partition("\n\n")[2].partition("\n\n")
-    rows = [line.split() for line in table.splitlines()[1:]]
+    lines = table.splitlines()[1:]
+    rows = [line.split() for line in lines if not line.startswith("  ")]
     fixed = [int(row[1].replace(",", "")) for row in rows if row[2] != "in"]
     total = int(rest.split()[0].replace(",", ""))
     assert "as corrected by what the provider reported" in rest
     assert abs(sum(fixed) - total) <= len(fixed)
     assert [row[0] for row in rows if row[2] == "in"] == ["git", "plan", "todo"]
+    talk = [int(line.split()[-1].replace(",", "")) for line in lines if line.startswith("  ")]
+    (whole,) = [int(row[1].replace(",", "")) for row in rows if row[0] == "conversation"]
+    assert len(talk) >= 5 and abs(sum(talk) - whole) <= len(talk)
     blocks = json.loads(tinyclaw("context", "--json", cwd=filled).stdout)["blocks"]
     assert [blocks[row[0]]["tokens"] for row in rows] == [int(row[1].replace(",", "")) for row in rows]
 
@@ -71,6 +75,29 @@ def test_prompt_gives_every_request_equal_as_json_to_what_the_server_got(filled,
         }
         assert shown.stderr == ""
     assert tinyclaw("prompt", "--request", "9", cwd=filled).returncode == 2
+
+
+def test_a_past_request_is_shown_with_its_files_its_parts_and_its_cost(filled, tmp_path):
+    (filled / "a.txt").write_text("word\n" * 2000)
+    model = record(tmp_path / "r.md", [("read", {"path": "a.txt"})], "Hello.")
+    tinyclaw("run", "-m", model, "a question", cwd=filled)
+    shown = tinyclaw("context", "--request", "2", cwd=filled).stdout
+    assert shown.startswith("Request 2 of session 2") and "10 in · 5 out" in shown.splitlines()[0]
+    assert "1-3" in shown.partition("instructions:AGENTS.md")[2].splitlines()[0] and "  read a.txt" in shown
+    assert "read a.txt" not in tinyclaw("context", "--request", "1", cwd=filled).stdout
+    assert tinyclaw("context", "--request", "3", cwd=filled).returncode == 2
+    manifest = json.loads(tinyclaw("context", "--request", "2", "--json", cwd=filled).stdout)
+    assert manifest["blocks"]["instructions:AGENTS.md"]["lines"] == "1-3"
+
+
+def test_what_changed_between_two_requests_is_told(filled, tmp_path):
+    tinyclaw("run", "-m", record(tmp_path / "r.md", "Hello."), "a question", cwd=filled)
+    (filled / "PLAN.md").write_text("# Plan\n\nAnother one.\n")
+    (filled / "TODO.md").unlink()
+    tinyclaw("run", "-m", record(tmp_path / "s.md", "Hello."), "--resume", "last", "go on", cwd=filled)
+    lines = tinyclaw("context", "--diff", "1", "2", cwd=filled).stdout.splitlines()
+    assert [line.replace(" (", "(")[:6] for line in lines if line[0] in "+-~"] == ["- todo", "~ git(", "~ plan"]
+    assert "told: PLAN.md: whole, changed outside" in lines and "told: TODO.md: gone, changed outside" in lines
 
 
 def test_prompt_says_that_the_past_was_edited(filled, tmp_path):

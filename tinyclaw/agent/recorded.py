@@ -6,20 +6,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyclaw.context.compiler import digest, rebuild_request
+from tinyclaw.context.manifest import Manifest
 from tinyclaw.errors import StateError, UsageError
 from tinyclaw.state.files import read
 from tinyclaw.state.transcript.fold import Conversation, ImageLoader, conversation_of
 from tinyclaw.state.transcript.grammar import Block, Parsed, parse
 from tinyclaw.state.transcript.prefixes import PrefixStore
-from tinyclaw.types import Request
+from tinyclaw.types import Request, Usage
 
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """A past request. ``is_exact`` says that its hash is the recorded one."""
+    """A past request. ``is_exact`` says that its hash is the recorded one.
+
+    ``usage`` is what the reply reported, None when there was no reply.
+    """
 
     request: Request
     is_exact: bool
+    manifest: Manifest
+    usage: Usage | None
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,11 @@ class Recording:
         if data is None:
             raise StateError(f"{path}: is gone")
         return cls(path, parse(data, path.name), load_image)
+
+    @property
+    def session(self) -> str:
+        """The session's id, or the file's name where it has none."""
+        return self.parsed.header.get("session") or self.path.stem
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -64,7 +75,22 @@ class Recording:
             )
         request = rebuild_request(conversation, prefix, record)
         same = digest(request, prefix, conversation.messages(request.model).messages) == record.attrs.get("sha256")
-        return Rebuilt(request, same)
+        manifest = Manifest.from_json(conversation.extended([record]).manifest)
+        return Rebuilt(request, same, manifest, self._usage(number))
+
+    def changes(self, first: int, second: int) -> list[str]:
+        """The files that were told to have changed between two requests, and who changed them."""
+        places = [at for at, block in enumerate(self.blocks) if block.attrs.get("n") in (first, second)]
+        told = self.blocks[min(places, default=0) : max(places, default=0)]
+        states = (block.attrs for block in told if block.kind == "state")
+        return [f"{facts.get('path')}: {facts.get('how')}, changed {facts.get('by')}" for facts in states]
+
+    def _usage(self, number: int) -> Usage | None:
+        for block in self.blocks:
+            if block.kind == "reply" and block.attrs.get("n") == number:
+                counts = (block.attrs.get(key) for key in ("in", "out", "cache_read", "cache_write"))
+                return Usage(*(count if isinstance(count, int) else 0 for count in counts))
+        return None
 
 
 def _known(numbers: list[object]) -> str:

@@ -16,7 +16,7 @@ def session_text(recording: Recording, path: str) -> str:
     header = recording.parsed.header
     conversation = recording.conversation()
     facts = [
-        ("session", header.get("session", recording.path.stem)),
+        ("session", recording.session),
         ("title", header.get("title", "")),
         ("created", header.get("created", "")),
         ("transcript", path),

@@ -6,7 +6,7 @@ The transcript records a manifest as the difference from the request before.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from tinyclaw.types import Json
 
@@ -26,6 +26,15 @@ class Entry:
     revision: str = ""
     note: str = ""
 
+    @classmethod
+    def from_json(cls, data: object) -> Entry:
+        """What ``to_json`` gave."""
+        facts: Json = data if isinstance(data, dict) else {}
+        place: Place = facts["in"] if facts.get("in") in get_args(Place) else "out"
+        tokens = facts.get("tokens")
+        texts = (str(facts.get(key, "")) for key in ("file", "lines", "rev", "note"))
+        return cls(place, tokens if isinstance(tokens, int) else 0, *texts)
+
     def to_json(self) -> Json:
         """The entry without its empty fields."""
         fields: Json = {"file": self.file, "lines": self.lines, "rev": self.revision, "note": self.note}
@@ -43,6 +52,13 @@ class Manifest:
     tokens: int
     chars: int
     corrected: bool
+
+    @classmethod
+    def from_json(cls, data: Json) -> Manifest:
+        """A whole manifest as the fold over a transcript gives it; what a person broke in it is left out."""
+        entries = {name: Entry.from_json(entry) for name, entry in data.get("blocks", {}).items()}
+        tokens, chars = (value if isinstance(value := data.get(key), int) else 0 for key in ("tokens", "chars"))
+        return cls(entries, tokens, chars, data.get("basis") == "reported")
 
     def scaled(self) -> Manifest:
         """For people: the entries scaled so that those which count once add up to the total.
