@@ -111,6 +111,21 @@ def test_a_pipe_among_the_sessions_is_listed_and_not_waited_for(workspace):
     assert len(tinyclaw("sessions", "list", cwd=workspace).stdout.splitlines()) == len(TITLES) + 1
 
 
+def test_a_search_finds_what_was_said_called_and_answered_and_what_was_kept_beside(workspace, tmp_path):
+    (workspace / "a.txt").write_text("the answer is 42\n")
+    calls = [("read", {"path": "a.txt"}), ("bash", {"command": "seq -f 'number %g' 1 9000"})]
+    model = record(tmp_path / "r.md", calls, "It says forty-two.")
+    tinyclaw("run", "-m", model, "--permission-mode", "auto", "look for the ANSWER", cwd=workspace)
+    for text, folder in (("the answer", ".transcripts/"), ("FORTY-two.", ".transcripts/"), ("number 4321", ".task_")):
+        found = tinyclaw("sessions", "search", text, cwd=workspace)
+        assert found.returncode == 0 and all(line.startswith(folder) for line in found.stdout.splitlines())
+    assert len(tinyclaw("sessions", "search", "the answer", cwd=workspace).stdout.splitlines()) >= 2
+    nothing = tinyclaw("sessions", "search", "answer (is", cwd=workspace)
+    assert (nothing.returncode, nothing.stdout) == (1, "")
+    cut = tinyclaw("sessions", "search", "number", "--limit", "3", cwd=workspace)
+    assert len(cut.stdout.splitlines()) == 3 and "--limit" in cut.stderr
+
+
 def test_no_sessions_and_unknown_ones_say_what_to_do(workspace):
     assert "tinyclaw run" in tinyclaw("sessions", "list", cwd=workspace).stderr
     assert tinyclaw("sessions", "show", cwd=workspace).returncode == 2

@@ -1,4 +1,4 @@
-"""List the workspace's sessions, or show one."""
+"""List, show and search the workspace's sessions."""
 
 from __future__ import annotations
 
@@ -63,3 +63,38 @@ def show(session: str, directory: str | None) -> int:
     for diagnostic in found.parsed.diagnostics:
         click.echo(str(diagnostic), err=True)
     return 0
+
+
+@command.command()
+@click.argument("text", metavar="TEXT")
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Most lines to show.")
+@workspace_option
+def search(text: str, limit: int, directory: str | None) -> int:
+    """Find TEXT in what was said, called and answered in all sessions, and in the outputs kept beside them.
+
+    Gives file, line and text; case does not matter. Exit code 1 when there is nothing.
+    """
+    import re
+
+    from tinyclaw.state.transcript.prefixes import FOLDER
+    from tinyclaw.state.workspace import OUTPUTS, TRANSCRIPTS
+    from tinyclaw.tools._search import SECONDS, find_lines
+    from tinyclaw.tools._searcher import Grep
+    from tinyclaw.types import Interrupt
+    from tinyclaw.width import harmless
+
+    workspace = here(directory)
+    left, found = limit, 0
+    for folder in (TRANSCRIPTS, OUTPUTS):
+        if not (workspace.root / folder).is_dir() or not left:
+            continue
+        left_out = [f"{TRANSCRIPTS}/{FOLDER}"]
+        query = Grep(str(workspace.root), folder, left_out, re.escape(text), "", True, 0, left, SECONDS)
+        matches = find_lines(query, Interrupt())
+        for line in matches.lines:
+            click.echo(harmless(line))
+        found += matches.matches
+        left -= min(matches.matches, left)
+    if not left:
+        click.echo(f"the first {limit} lines are shown; give more of the text, or --limit", err=True)
+    return 0 if found else 1
