@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -150,9 +151,17 @@ def test_a_summary_can_be_edited_and_deleting_it_brings_everything_back(api, sta
     assert [each.digest for each in back[: len(before)]] == [each.digest for each in before]
 
 
+NO_HANDOFFS = (
+    reply(tools=[("bash", {"command": "touch ran"})]),
+    reply("Let me check first.", tools=[("bash", {"command": "touch ran"})]),
+    reply("I cannot", stop_reason="refusal"),
+    reply("## Goal", stop_reason="max_tokens"),
+)
+
+
+@pytest.mark.parametrize("calls", NO_HANDOFFS)
 @pytest.mark.parametrize("second", [SUMMARY, ""])
-def test_calls_in_the_answer_are_not_run_and_it_is_asked_once_more_without_tools(api, start, turn, big, second):
-    calls = reply(tools=[("bash", {"command": "touch ran"})])
+def test_calls_in_the_answer_are_not_run_and_it_is_asked_once_more_without_tools(api, start, turn, big, second, calls):
     server = api([reply("One."), reply("Two."), calls, reply(second) if second else calls, reply("Three.")])
     session = start(server)
     turn(session, "first")
@@ -231,3 +240,73 @@ def test_a_compaction_that_was_killed_between_two_of_its_records_loses_nothing(a
         found = conversation_of(parse(after[:at], "t").blocks).messages(model).messages
         is_summarized = "Summary of what came before" in json.dumps(found[0].wire)
         assert is_summarized or [each.digest for each in found[: len(kept)]] == [each.digest for each in kept]
+
+
+def test_a_summary_between_turns_leaves_them_between_turns(api, start, turn, big):
+    server = api([reply("One."), reply("Two."), reply(SUMMARY), reply("Three.")])
+    session = start(server)
+    turn(session, "first")
+    turn(session, "second")
+    (big / "PLAN.md").write_text("# Plan\n\n1. Another\n")
+    list(summarize_now(session))
+    assert session.conversation.idle
+    with session.transcript.path.open("a") as file:
+        file.write("third, by hand\n")
+    turn(session, None)
+    last = texts(server.requests[3])
+    assert "third, by hand" in last and any("1. Another" in text for text in last)
+
+
+def test_a_summary_of_a_conversation_over_the_window_is_made_in_parts_with_room_to_answer(api, start, turn, big):
+    server = api([])
+    steps = iter([*[reply("y" * 30_000, tools=[("glob", {"pattern": "*"})])] * 8, reply("Done."), reply("End.")])
+    server.reset(lambda body: reply(SUMMARY) if asks_for_summary(body) else next(steps))
+    session = start(server, high_water_tokens=900_000)
+    turn(session, RULE)
+    session.target = replace(session.target, window_tokens=40_000)
+    session.marks = WaterMarks(24_000, 3_000)
+    assert turn(session, "second")[-1].reason == "done"
+    asked = [request for request in server.requests if asks_for_summary(request)]
+    assert len(asked) > 1 and {request["max_tokens"] for request in asked} == {8_000}
+    assert all(len(wire(request)) / 2.7 < 40_000 for request in asked)
+    assert RULE in "\n".join(texts(server.requests[-1]))
+
+
+def test_a_provider_that_counts_more_than_we_do_is_answered_with_a_summary(api, start, turn, big):
+    """After the refusal nothing corrects our estimate, and it is over the window, too."""
+    server = api([])
+    too_long = fault(400, "prompt is too long: 9 tokens > 8 maximum")
+    steps = iter([reply("z" * 150_000), reply("z" * 150_000), too_long, reply("Done.")])
+    server.reset(lambda body: reply(SUMMARY) if asks_for_summary(body) else next(steps))
+    session = start(server)
+    session.target = replace(session.target, window_tokens=95_000, max_tokens=8_000, chars_per_token=3.0)
+    session.marks = WaterMarks(10**6, 10**6)
+    turn(session, RULE)
+    turn(session, "second")
+    assert turn(session, "third")[-1].reason == "done"
+    assert session.conversation.summary is not None
+
+
+def test_the_persons_words_do_not_grow_by_what_the_model_repeats(api, start, turn, big):
+    repeated = SUMMARY + "\n\n## In the person's own words\n\nI want a pony."
+    server = api([reply("One."), reply("Two."), reply(repeated), reply("Three."), reply(repeated)])
+    session = start(server)
+    turn(session, RULE)
+    turn(session, "second")
+    list(summarize_now(session))
+    turn(session, "third")
+    list(summarize_now(session))
+    text = session.conversation.summary.text
+    assert text.count(RULE) == 1 and "pony" not in text and text.count("## Goal") == 1
+
+
+def test_short_words_of_the_person_stay_whole_beside_a_long_one(api, start, turn, big):
+    server = api([*[reply("Ok.")] * 32, reply(SUMMARY)])
+    session = start(server)
+    turn(session, "long " * 6_000)
+    rules = [f"rule {number}: never touch part {number}" for number in range(31)]
+    for rule in rules:
+        turn(session, rule)
+    list(summarize_now(session))
+    text = session.conversation.summary.text
+    assert all(rule in text for rule in rules[:-1]) and "characters left out" in text and len(text) > 20_000

@@ -11,7 +11,7 @@ import time
 from collections.abc import Generator
 from dataclasses import replace
 
-from tinyclaw.agent.events import ConversationSummarized, Event, Notice
+from tinyclaw.agent.events import ConversationSummarized, Event, FileStated, Notice
 from tinyclaw.agent.session import Session
 from tinyclaw.context.compiler import LEAST_OUTPUT_TOKENS, WorkingSet
 from tinyclaw.context.cutting import cut_before
@@ -26,6 +26,8 @@ MOST_FAILURES = 3
 """After so many failed summaries in a row none is tried by itself any more."""
 _MOST_PARTS = 8
 _ANSWER_TOKENS = 8_000
+_REQUEST_TOKENS = _ANSWER_TOKENS + 1_000
+"""The answer, and the instruction."""
 _WORDS_CHARS = 24_000
 _WORDS = "## In the person's own words"
 
@@ -51,12 +53,12 @@ def smallest(session: Session) -> Generator[Event, None, WorkingSet]:
 
     Raises: StateError, Interrupted, PromptTooLong.
     """
-    working = session.compile(clears_all=True)
+    working = session.compile(clears_all=True, may_exceed=True)
     if not any(block.kind == "clear" for block in working.blocks):
         at = cut_before(working.messages, len(working.messages) - KEPT_ON_DEMAND)
         while at and not (yield from compact(session, session.compile(may_exceed=True), at, is_whole=False)):
             at = cut_before(working.messages, at // 2)
-        working = session.compile(clears_all=True)
+        working = session.compile(clears_all=True, may_exceed=True)
     return working
 
 
@@ -79,13 +81,13 @@ def _cut(session: Session, working: WorkingSet, *, is_asked: bool, is_first: boo
     room = _room(session)
     if is_asked or tokens > room:
         at = cut_before(messages, len(messages) - KEPT_ON_DEMAND)
-        while at and _share(working, at) > room - _ANSWER_TOKENS:  # in parts, of which each is merged with the next
+        while at and _share(working, at) > room - _REQUEST_TOKENS:  # in parts, each merged with the next
             at = cut_before(messages, at - 1)
         return at
     if not is_first or tokens <= marks.high or session.failed_summaries >= MOST_FAILURES:
         return 0
     at = cut_before(messages, len(messages) - KEPT_MESSAGES)
-    return at if _share(working, at) >= marks.gain else 0
+    return at if _share(working, at) - _share(working, 0) >= marks.gain else 0
 
 
 def _room(session: Session) -> int:
@@ -94,9 +96,22 @@ def _room(session: Session) -> int:
 
 
 def _share(working: WorkingSet, at: int) -> float:
-    """About the tokens of the messages before index ``at``."""
-    length = sum(message.length for message in working.messages[:at])
+    """About the tokens of the prefix and the messages before index ``at``."""
+    length = working.prefix.length + sum(message.length for message in working.messages[:at])
     return working.manifest.tokens * length / max(1, working.manifest.chars)
+
+
+def take_in(session: Session, working: WorkingSet, *records: Block) -> Generator[Event, None, None]:
+    """Write down what a request holds before it is sent. Between turns live files are left to the next turn."""
+    is_idle = session.conversation.idle
+    blocks = [block for block in working.blocks if block.kind != "state" or not is_idle]
+    session.pin(working.prefix)
+    session.record(*blocks, *records)
+    for block in blocks:
+        if block.kind == "state":
+            if not block.attrs.get("cut"):
+                session.ledger.restore(block.attrs["path"], block.attrs["rev"])
+            yield FileStated(block.attrs["path"], block.attrs["how"], block.attrs["by"])
 
 
 def compact(session: Session, working: WorkingSet, at: int, *, is_whole: bool = True) -> Generator[Event, None, bool]:
@@ -109,8 +124,7 @@ def compact(session: Session, working: WorkingSet, at: int, *, is_whole: bool = 
     Raises: Interrupted.
     """
     keep = working.messages[at].number
-    session.pin(working.prefix)
-    session.record(*working.blocks)
+    yield from take_in(session, working)
     yield Notice(f"summarizing {at} of {len(working.messages)} messages, so that the conversation goes on smaller")
     try:
         text = yield from _ask(session, _request(session, working, at, is_whole=is_whole))
@@ -143,7 +157,7 @@ def _request(session: Session, working: WorkingSet, at: int, *, is_whole: bool) 
         messages[-1] = {**messages[-1], "content": [*messages[-1]["content"], instruction]}
     else:
         messages.append({"role": "user", "content": [instruction]})
-    return replace(request, messages=tuple(messages), max_tokens=min(request.max_tokens, _ANSWER_TOKENS))
+    return replace(request, messages=tuple(messages), max_tokens=min(session.target.max_tokens, _ANSWER_TOKENS))
 
 
 def _ask(session: Session, request: Request) -> Generator[Event, None, str]:
@@ -163,8 +177,8 @@ def _ask(session: Session, request: Request) -> Generator[Event, None, str]:
         assert reply is not None
         text = session.masker.mask(reply.text.strip())
         _record_side(session, reply, text, round((time.monotonic() - began) * 1000))
-        if text and reply.stop_reason != "max_tokens":
-            return text
+        if text and not reply.tool_uses and reply.stop_reason in ("end_turn", "stop_sequence"):
+            return text.partition(_WORDS)[0].strip()
     return ""
 
 
@@ -195,9 +209,10 @@ def _persons_words(conversation: Conversation, keep: int) -> str:
     texts = [text for text in (earlier, *said) if text]
     if not texts:
         return ""
-    if sum(map(len, texts)) > _WORDS_CHARS:
-        texts = [_shortened(text, _WORDS_CHARS // len(texts)) for text in texts]
-    return "\n\n".join((_WORDS, *texts))
+    room = _WORDS_CHARS
+    while sum(min(len(text), room) for text in texts) > _WORDS_CHARS:
+        room = room * 9 // 10
+    return "\n\n".join((_WORDS, *(_shortened(text, room) for text in texts)))
 
 
 def _is_persons(block: Block) -> bool:

@@ -13,7 +13,7 @@ import time
 from base64 import b64decode
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from tinyclaw.agent.events import Event, PermissionAsked, ToolFinished, ToolProgress, ToolStarted
@@ -236,24 +236,26 @@ def _finish(session: Session, job: _Job, output: ToolOutput, milliseconds: int, 
         text = _shorter_page(text, max(_LEAST_RESULT_CHARS, budget.left_chars))
     else:
         text = bound(text, session.outputs, job.call.name, budget.limit)
-    same = _same_result(session, job, text) if output.paged and not output.is_error and not output.images else ""
+    same = _same_result(session, job, text) if output.paged and not output.is_error and not output.images else None
     if same:
-        text = session.hints.get("unchanged", count=f"{len(text):,}", headline=job.headline)
+        text = session.hints.get("unchanged", count=f"{len(text):,}", headline=same.headline)
     budget.take(text)
-    session.record(*_result_blocks(session, job, output, text, milliseconds, same), tool_ran=True)
+    blocks = _result_blocks(session, job, output, text, milliseconds, same.call.id if same else "")
+    session.record(*blocks, tool_ran=True)
     session.after_call(job.call.input, output)
     return ToolFinished(job.call.id, job.call.name, job.headline, text, output.is_error, output.summary, milliseconds)
 
 
-def _same_result(session: Session, job: _Job, text: str) -> str:
-    """The id of an earlier call whose result is sent whole and is this very text, "" when there is none."""
+def _same_result(session: Session, job: _Job, text: str) -> _Job | None:
+    """An earlier call whose result is sent whole and is this very text, None when there is none."""
     if len(text) < _LEAST_RESULT_CHARS:
-        return ""
-    for message in reversed(session.conversation.messages(session.target.model).messages):
+        return None
+    for before, message in reversed(list(pairwise(session.conversation.messages(session.target.model).messages))):
         for block in message.wire["content"]:
             if block["type"] == "tool_result" and block["content"] == text and block["tool_use_id"] != job.call.id:
-                return str(block["tool_use_id"])
-    return ""
+                call = next(call for call in before.calls if call.id == block["tool_use_id"])
+                return _Job(call, session.registry.get(call.name))
+    return None
 
 
 def _result_blocks(

@@ -9,9 +9,9 @@ import time
 from collections.abc import Generator, Iterator
 from typing import Any
 
-from tinyclaw.agent.compaction import fitted, smallest
+from tinyclaw.agent.compaction import fitted, smallest, take_in
 from tinyclaw.agent.dispatch import Paused, run_calls
-from tinyclaw.agent.events import EndReason, Event, FileStated, Notice, ReplyReceived, RequestStarted, TurnEnded
+from tinyclaw.agent.events import EndReason, Event, Notice, ReplyReceived, RequestStarted, TurnEnded
 from tinyclaw.agent.repair import answer_lost_calls, close_cut_turn, last_reply
 from tinyclaw.agent.session import Session
 from tinyclaw.context.compiler import WorkingSet
@@ -164,7 +164,6 @@ def _streamed(session: Session, working: WorkingSet) -> Generator[Event, None, R
 
 def _announce(session: Session, working: WorkingSet) -> Iterator[Event]:
     """Write down the request before it is sent."""
-    session.pin(working.prefix)
     number = session.conversation.requests + 1
     change = working.manifest.difference(session.conversation.manifest)
     record = {
@@ -175,13 +174,8 @@ def _announce(session: Session, working: WorkingSet) -> Iterator[Event]:
         "sha256": working.sha256,
         "manifest": {"at": session.now, **change},
     }
-    session.record(*working.blocks, Block("request", record))
+    yield from take_in(session, working, Block("request", record))
     yield from _notices(session)
-    for block in working.blocks:
-        if block.kind == "state":
-            if not block.attrs.get("cut"):
-                session.ledger.restore(block.attrs["path"], block.attrs["rev"])
-            yield FileStated(block.attrs["path"], block.attrs["how"], block.attrs["by"])
     yield RequestStarted(number, working.manifest.tokens, working.manifest.to_json())
 
 

@@ -151,7 +151,7 @@ def user_message(
 
 def _revisions(result: Block) -> dict[str, str]:
     revisions = result.attrs.get("revisions")
-    if not isinstance(revisions, dict) or not result.text.strip():
+    if not isinstance(revisions, dict) or not result.text.strip() or result.attrs.get("same_as"):
         return {}
     return {path: str(revision) for path, revision in revisions.items()}
 
