@@ -145,7 +145,7 @@ class Request:
     """One call to the model, in wire form: exactly what is sent, cache marks included.
 
     ``params`` are top-level fields beside ``model``, ``max_tokens``, ``tools``, ``system`` and
-    ``messages`` (``thinking``, for example).
+    ``messages`` (``thinking``, for example). ``is_side``: a call beside the conversation; it is not sent.
     """
 
     model: str
@@ -154,6 +154,7 @@ class Request:
     system: tuple[Json, ...]
     messages: tuple[Json, ...]
     params: Json = field(default_factory=dict)
+    is_side: bool = False
 
     def to_wire(self) -> Json:
         wire: Json = {"model": self.model, "max_tokens": self.max_tokens, "messages": list(self.messages)}

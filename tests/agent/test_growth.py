@@ -13,6 +13,7 @@ from tests.messages_api import fault, reply
 from tinyclaw.agent.compaction import summarize_now
 from tinyclaw.agent.events import ConversationSummarized, Notice, TurnEnded
 from tinyclaw.context.clearing import KEPT_MESSAGES, WaterMarks
+from tinyclaw.model.replay import ReplayModel
 from tinyclaw.state.transcript.fold import conversation_of
 from tinyclaw.state.transcript.grammar import parse
 
@@ -310,3 +311,24 @@ def test_short_words_of_the_person_stay_whole_beside_a_long_one(api, start, turn
     list(summarize_now(session))
     text = session.conversation.summary.text
     assert all(rule in text for rule in rules[:-1]) and "characters left out" in text and len(text) > 20_000
+
+
+@pytest.mark.parametrize("refused", ["a request", "a summary"])
+def test_a_recorded_session_with_refused_requests_is_replayed_to_its_end(api, start, turn, big, refused):
+    server = api([])
+    no = fault(400, "prompt is too long: 9 tokens > 8 maximum") if refused == "a request" else fault(400, "no")
+    long = [reply(f"{number} " + "y" * 30_000) for number in range(8)]
+    steps = iter([*long, *([no] if refused == "a request" else []), reply("Done."), reply("End.")])
+    refusals = iter([no] if refused == "a summary" else [])
+    server.reset(lambda body: next(refusals, reply(SUMMARY)) if asks_for_summary(body) else next(steps))
+    session = start(server)
+    session.marks = WaterMarks(10**6, 10**6) if refused == "a request" else WaterMarks(20_000, 2_000)
+    said = [f"text {number}" for number in range(10)]
+    answers = [turn(session, text)[-1].text for text in said]
+    assert session.conversation.summary is not None
+    session.model = ReplayModel(session.transcript.path, big / "user")
+    session.close()
+    again = start(server)
+    again.model, again.marks = session.model, session.marks
+    assert [turn(again, text)[-1].text for text in said] == answers
+    assert again.conversation.summary is not None

@@ -157,7 +157,8 @@ def _request(session: Session, working: WorkingSet, at: int, *, is_whole: bool) 
         messages[-1] = {**messages[-1], "content": [*messages[-1]["content"], instruction]}
     else:
         messages.append({"role": "user", "content": [instruction]})
-    return replace(request, messages=tuple(messages), max_tokens=min(session.target.max_tokens, _ANSWER_TOKENS))
+    max_tokens = min(session.target.max_tokens, _ANSWER_TOKENS)
+    return replace(request, messages=tuple(messages), max_tokens=max_tokens, is_side=True)
 
 
 def _ask(session: Session, request: Request) -> Generator[Event, None, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tinyclaw.context.compiler import rebuild_request
 from tinyclaw.context.wire import describe
-from tinyclaw.errors import ReplayError, StateError, UsageError
+from tinyclaw.errors import ModelError, PromptTooLong, ReplayError, StateError, UsageError
 from tinyclaw.state.files import read
 from tinyclaw.state.transcript.content import call_of, raw_of, text_of, thinking_of
 from tinyclaw.state.transcript.fold import Conversation
@@ -65,7 +65,8 @@ class ReplayModel:
     def stream(self, request: Request, interrupt: Interrupt) -> Iterator[ModelEvent]:
         """The next recorded reply; see ``Model.stream``.
 
-        Raises: ReplayError when the recording is at its end, or with ``strict`` when the request differs.
+        Raises: ReplayError when the recording is at its end, or with ``strict`` when the request differs; PromptTooLong
+            and ModelError where a recorded request was refused.
         """
         interrupt.check()
         if self._played >= len(self._exchanges):
@@ -74,7 +75,12 @@ class ReplayModel:
                 "go on with a real model, or give the replay the recorded prompts in their order"
             )
         exchange = self._exchanges[self._played]
-        if self.strict and exchange.reply.kind == "reply":
+        if is_recorded_side := exchange.reply.kind == "side":
+            if not request.is_side:
+                raise PromptTooLong("the recorded request was refused as too long")
+        elif request.is_side:
+            raise ModelError("no such call beside the conversation is recorded here", kind="invalid")
+        if self.strict and not is_recorded_side:
             self._compare(exchange, request)
         self._played += 1
         for block in exchange.content:
