@@ -480,6 +480,19 @@ def test_a_file_that_was_read_in_an_unticked_turn_is_not_overwritten_unread(api,
     assert result["is_error"] and "read" in result["content"]
 
 
+def test_a_text_written_by_hand_goes_with_a_changed_file_and_both_are_on_record(api, start, turn, root: Path):
+    server = api([reply("one"), reply("two")])
+    session = start(server)
+    turn(session, "first")
+    (root / "PLAN.md").write_text("# Plan\n\n1. By hand\n")
+    with session.transcript.path.open("a") as file:
+        file.write("second, by hand\n")
+    turn(session, None)
+    assert "second, by hand" in texts(server.requests[1]) and "1. By hand" in str(server.requests[1])
+    sent = [{key: request[key] for key in ("system", "messages")} for request in server.requests]
+    assert [{key: request[key] for key in ("system", "messages")} for request in requests_in(session)] == sent
+
+
 @pytest.mark.parametrize("resumes", [False, True])
 def test_a_file_that_was_stated_cut_is_not_overwritten(api, start, turn, root: Path, resumes):
     index = root / ".memory/MEMORY.md"

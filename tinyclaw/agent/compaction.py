@@ -15,6 +15,7 @@ from tinyclaw.agent.events import ConversationSummarized, Event, FileStated, Not
 from tinyclaw.agent.session import Session
 from tinyclaw.context.compiler import LEAST_OUTPUT_TOKENS, WorkingSet
 from tinyclaw.context.cutting import cut_before
+from tinyclaw.context.wire import SUMMARY
 from tinyclaw.errors import ModelError
 from tinyclaw.state.transcript.fold import Conversation
 from tinyclaw.state.transcript.grammar import OUTSIDE, Block, heading
@@ -72,7 +73,7 @@ def summarize_now(session: Session) -> Generator[Event, None, bool]:
     if not at:
         yield Notice("there is nothing to summarize yet")
         return False
-    return (yield from compact(session, working, at))
+    return (yield from compact(session, working, at, between_turns=session.conversation.idle))
 
 
 def _cut(session: Session, working: WorkingSet, *, is_asked: bool, is_first: bool) -> int:
@@ -101,10 +102,11 @@ def _share(working: WorkingSet, at: int) -> float:
     return working.manifest.tokens * length / max(1, working.manifest.chars)
 
 
-def take_in(session: Session, working: WorkingSet, *records: Block) -> Generator[Event, None, None]:
-    """Write down what a request holds before it is sent. Between turns live files are left to the next turn."""
-    is_idle = session.conversation.idle
-    blocks = [block for block in working.blocks if block.kind != "state" or not is_idle]
+def take_in(
+    session: Session, working: WorkingSet, *records: Block, between_turns: bool = False
+) -> Generator[Event, None, None]:
+    """Write down what a request holds before it is sent. Between turns live files are left to the next turn to tell."""
+    blocks = [block for block in working.blocks if block.kind != "state" or not between_turns]
     session.pin(working.prefix)
     session.record(*blocks, *records)
     for block in blocks:
@@ -114,17 +116,20 @@ def take_in(session: Session, working: WorkingSet, *records: Block) -> Generator
             yield FileStated(block.attrs["path"], block.attrs["how"], block.attrs["by"])
 
 
-def compact(session: Session, working: WorkingSet, at: int, *, is_whole: bool = True) -> Generator[Event, None, bool]:
+def compact(
+    session: Session, working: WorkingSet, at: int, *, is_whole: bool = True, between_turns: bool = False
+) -> Generator[Event, None, bool]:
     """Let a summary stand for the messages before index ``at``; False, with nothing changed, if it fails.
 
     Args:
         working: the newest compile, not recorded yet.
         is_whole: send the whole conversation with the request for it, if it fits, which the cache holds.
+        between_turns: no turn is running, and none is to be begun.
 
     Raises: Interrupted.
     """
     keep = working.messages[at].number
-    yield from take_in(session, working)
+    yield from take_in(session, working, between_turns=between_turns)
     yield Notice(f"summarizing {at} of {len(working.messages)} messages, so that the conversation goes on smaller")
     try:
         text = yield from _ask(session, _request(session, working, at, is_whole=is_whole))
@@ -139,7 +144,7 @@ def compact(session: Session, working: WorkingSet, at: int, *, is_whole: bool = 
         return False
     session.failed_summaries = 0
     words = _persons_words(session.conversation, keep)
-    body = "\n\n".join(part for part in ("# Summary of what came before", text, words) if part)
+    body = "\n\n".join(part for part in (SUMMARY, text, words) if part)
     before = working.manifest.tokens
     block = Block("compact", {"keep": keep, "at": session.now, "before": before}, body, heading=heading(2, "Summary"))
     session.record(block)
