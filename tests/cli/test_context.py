@@ -100,6 +100,22 @@ def test_what_changed_between_two_requests_is_told(filled, tmp_path):
     assert "told: PLAN.md: whole, changed outside" in lines and "told: TODO.md: gone, changed outside" in lines
 
 
+def test_the_next_request_is_shown_as_it_will_be_sent_with_old_results_cleared(filled, api):
+    for number in range(14):
+        (filled / f"{number}.txt").write_text(f"{number} word\n" * 2000)
+    steps = [reply(tools=[("read", {"path": f"{number}.txt"})]) for number in range(14)]
+    server = api([*steps, reply("Done."), reply("Again.")])
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
+    tinyclaw("run", "go", cwd=filled, **more, TINYCLAW_HIGH_WATER_TOKENS="500000", TINYCLAW_LOW_WATER_TOKENS="400000")
+    shown = json.loads(tinyclaw("prompt", cwd=filled, **more).stdout)
+    tinyclaw("run", "--resume", "last", "more", cwd=filled, **more)
+    results = [
+        [block["content"] for message in request["messages"] for block in message["content"] if "tool_use_id" in block]
+        for request in (shown, server.requests[-1])
+    ]
+    assert results[0] == results[1] and any(each.startswith("[cleared") for each in results[0])
+
+
 def test_prompt_says_that_the_past_was_edited(filled, tmp_path):
     tinyclaw("run", "-m", record(tmp_path / "r.md", "Hello."), "a question", cwd=filled)
     [path] = (filled / ".transcripts").glob("*.md")

@@ -9,7 +9,7 @@ from pathlib import Path
 from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.recorded import Recording
 from tinyclaw.agent.session import image_loader
-from tinyclaw.agent.start import REPLAY, Options, fixed_facts, git_text, limits_of, target_of
+from tinyclaw.agent.start import REPLAY, Options, fixed_facts, git_text, limits_of, marks_of, target_of
 from tinyclaw.context.compiler import Inputs, WorkingSet, compile_request
 from tinyclaw.context.source import load_sources, watched_patterns
 from tinyclaw.model.catalog import default_model
@@ -51,6 +51,7 @@ def preview(options: Options) -> Preview:
     now = options.clock()
     facts = Facts(fixed_facts(workspace, now.date().isoformat()), lambda: git_text(workspace.root, masker))
     prefixes = PrefixStore(folder, workspace.user_dir)
+    target = target_of(_model_name(settings.model or conversation.model, options), settings)
     inputs = Inputs(
         snapshot=reader.take(facts.get()),
         conversation=conversation,
@@ -58,8 +59,9 @@ def preview(options: Options) -> Preview:
         sources=sources,
         tools=load_tools().specs(),
         prompts=prompt_loader(workspace.user_dir),
-        target=target_of(_model_name(settings.model or conversation.model, options), settings),
+        target=target,
         limits=limits_of(settings),
+        marks=marks_of(settings, target.window_tokens),
         mode=settings.mode,
         now=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
     )

@@ -28,6 +28,8 @@ def command(
     from tinyclaw.cli._render import usage_words
     from tinyclaw.commands._manifest import difference_text, manifest_text
 
+    if diff is not None and (as_json or number is not None):
+        raise click.UsageError("--diff stands alone: give it without --request and --json")
     if diff is not None:
         first, second = (recorded_request(here(directory), session or "last", each).manifest for each in diff)
         click.echo(difference_text(first, second))
