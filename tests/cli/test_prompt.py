@@ -6,6 +6,7 @@ import pytest
 
 from tests.cli.process import on_terminal, tinyclaw
 from tests.cli.recording import record
+from tests.messages_api import reply
 from tinyclaw.state.transcript.grammar import parse
 
 READY = "Ctrl-D leaves."
@@ -59,6 +60,23 @@ def test_a_question_that_a_paused_session_left_open_is_put_first(workspace, tmp_
         assert screen.wait() == 0
     assert (workspace / "made.txt").read_text() == "made\n"
     assert said(workspace) == ["write it"]
+
+
+def test_a_conversation_is_summarized_on_demand(workspace, api):
+    server = api([reply("One."), reply("Two."), reply("## Goal\n\nGo on.")])
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
+    tinyclaw("run", "first", cwd=workspace, **more)
+    tinyclaw("run", "--resume", "last", "second", cwd=workspace, **more)
+    with on_terminal("--resume", "last", cwd=workspace, **more) as screen:
+        ready(screen)
+        screen.send("/compact\r")
+        screen.wait_for("summarized in")
+        ready(screen, 2)
+        screen.send("\x04")
+        assert screen.wait() == 0
+    (path,) = (workspace / ".transcripts").glob("2*.md")
+    (summary,) = [block for block in parse(path.read_bytes(), "t").blocks if block.kind == "compact"]
+    assert "Go on." in summary.text and "first" in summary.text
 
 
 def test_looking_around_leaves_no_session(workspace, at_prompt):

@@ -5,7 +5,7 @@ import os
 
 from tests.cli.process import on_terminal, tinyclaw
 from tests.cli.recording import record
-from tinyclaw.state.transcript.grammar import Block, render, render_header
+from tinyclaw.state.transcript.grammar import Block, parse, render, render_header
 from tinyclaw.state.transcript.lock import SessionLock
 from tinyclaw.width import width
 
@@ -96,6 +96,19 @@ def test_a_session_with_something_to_do_is_open(workspace, tmp_path):
     with path.open("a") as file:
         file.write("And now the docs.\n")
     assert state() == "open"
+
+
+def test_a_question_whose_block_a_person_deleted_is_still_shown_and_answered(workspace, tmp_path):
+    asks = record(tmp_path / "b.md", [("bash", {"command": "true"})], "Done.")
+    tinyclaw("run", "-m", asks, "go", cwd=workspace)
+    (path,) = (workspace / ".transcripts").glob("2*.md")
+    parsed = parse(path.read_bytes(), path.name)
+    (question,) = [block for block in parsed.blocks if block.attrs.get("what") == "permission"]
+    answer = Block("event", {"what": "answer", "id": question.attrs["id"], "answer": "void"})
+    kept = [block for block in parsed.blocks if block is not question]
+    path.write_text(render_header(parsed.header) + render([*kept, answer]))
+    assert "waits for:  permission: bash" in tinyclaw("sessions", "show", cwd=workspace).stdout
+    assert tinyclaw("approve", cwd=workspace).returncode == 0
 
 
 def test_a_question_longer_than_what_is_read_first_is_seen(workspace, tmp_path):

@@ -40,7 +40,7 @@ def answer(workspace: Workspace, wanted: str, now: datetime, *, allow: bool) -> 
             facts = {"what": "answer", "at": at, "id": call, "answer": "allow" if allow else "deny"}
             transcript.append(Block("event", facts, heading=heading(3, "answer")))
         asked = questions(Recording.read(path, lambda path, sha256: None).blocks)
-        return Answered(transcript.session, tuple(asked[call] for call in waiting))
+        return Answered(transcript.session, tuple(asked.get(call, call) for call in waiting))
     finally:
         transcript.close()
 

@@ -25,7 +25,7 @@ def session_text(recording: Recording, path: str) -> str:
     lines = [f"{name + ':':<12}{one_line(value)}" for name, value in facts if value]
     asked = questions(recording.blocks)
     for call in conversation.asked_calls:
-        first, *rest = harmless(asked[call.id]).split("\n")
+        first, *rest = harmless(asked.get(call.id, call.name)).split("\n")
         lines += [f"{'waits for:':<12}permission: {first}", *(f"  │ {line}" for line in rest if line.strip())]
     if conversation.asked_calls:
         lines.append(f"{'':<12}allow it: tinyclaw approve {facts[0][1]}; refuse it: add --deny")

@@ -10,7 +10,8 @@ from tinyclaw.types import Json
 
 _STATE = re.compile(r'<state path="([^"]*)"')
 _SHOWN_CHARS = 60
-_SUMMARY = "# Summary of what came before"
+SUMMARY = "# Summary of what came before"
+"""How a summary begins."""
 
 
 def describe(block: Json) -> str:
@@ -59,5 +60,5 @@ def _origin(block: Json, role: str, calls: dict[str, str]) -> str:
     if state := _STATE.match(text):
         return f"state of {state[1]}"
     if role == "user":
-        return "the summary" if text.startswith(_SUMMARY) else "what you said"
+        return "the summary" if text.startswith(SUMMARY) else "what you said"
     return "what the model said"

@@ -122,8 +122,12 @@ def _tail(path: Path, size: int) -> bytes:
 
 def _last_time(session: SessionFile) -> str:
     """When the session last recorded something, as it says itself: a file's times change with every checkout."""
-    times = _TIME.findall(_tail(session.path, _TAIL_BYTES[0]))
-    return times[-1].decode() if times else session.created
+    for size in (_HEAD_BYTES, *_TAIL_BYTES):
+        if times := _TIME.findall(_tail(session.path, size)):
+            return str(times[-1].decode())
+        if size > session.size:
+            break
+    return session.created
 
 
 def _matches(session: SessionFile, wanted: str) -> bool:
