@@ -102,7 +102,7 @@ def test_what_changed_between_two_requests_is_told(filled, tmp_path):
 
 def test_the_next_request_is_shown_as_it_will_be_sent_with_old_results_cleared(filled, api):
     for number in range(14):
-        (filled / f"{number}.txt").write_text(f"{number} word\n" * 2000)
+        (filled / f"{number}.txt").write_text(f"{number} {'word ' * 20}\n" * 200)
     steps = [reply(tools=[("read", {"path": f"{number}.txt"})]) for number in range(14)]
     server = api([*steps, reply("Done."), reply("Again.")])
     more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
