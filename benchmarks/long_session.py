@@ -31,7 +31,7 @@ from tinyclaw.context.clearing import WaterMarks
 STEPS = 200
 CONSTRAINTS = ("Never touch legacy/.", "Python 3.9 must keep working.", "Keep the name `total_v2`.")
 TASK = "Go through all files and logs and report what is odd.\n" + "\n".join(f"- {each}" for each in CONSTRAINTS)
-SWEEP = tuple(itertools.product((1.0, 1.5, 2.0, 2.5, 3.0, 4.0), (50_000, 80_000)))
+SWEEP = tuple(itertools.product((2.0, 3.0, 4.0, 5.0, 6.0), (60_000, 80_000, 100_000)))
 """``clearing.PAYS`` and the high-water mark."""
 _MARK = {"cache_control": {"type": "ephemeral"}}
 
@@ -53,7 +53,7 @@ class Cost:
     def __str__(self) -> str:
         share = self.read / max(1, self.input + self.written + self.read)
         return (
-            f"{self.billed / 1e6:.2f}M billed in {self.requests} requests, {share:.0%} read from the cache, "
+            f"{self.billed / 1e6:.2f}M billed in {self.requests} requests, {share:.1%} read from the cache, "
             f"{self.billed / self.floor:.2f}x the floor of {self.floor / 1e6:.2f}M"
         )
 

@@ -60,14 +60,14 @@ def asks_for_summary(request) -> bool:
 @pytest.fixture
 def big(root: Path) -> Path:
     """Files whose reads take about 4,000 tokens each."""
-    for number in range(14):
+    for number in range(40):
         (root / f"big-{number}.txt").write_text("".join(f"line {n} of long file {number}\n" for n in range(500)))
     (root / "PLAN.md").write_text("# Plan\n\n1. Look\n")
     return root
 
 
 def test_old_results_are_cleared_in_few_steps_and_the_recent_ones_stay(api, start, turn, big):
-    server = api([*reads(14), reply("Done.")])
+    server = api([*reads(40), reply("Done.")])
     session = start(server)
     turn(session, RULE)
     assert server.refused == []
@@ -79,6 +79,17 @@ def test_old_results_are_cleared_in_few_steps_and_the_recent_ones_stay(api, star
         assert not any(result.startswith("[cleared") for result in recent)
     assert "characters of read" in results(server.requests[-1])[0]
     assert RULE in texts(server.requests[-1])
+
+
+def test_what_was_cleared_before_is_read_from_the_cache_when_more_is_cleared(api, start, turn, big):
+    server = api([*(reads(14) * 3), reply("Done.")])
+    for number in range(14):  # tall enough that a cleared step is far from the next one
+        (big / f"big-{number}.txt").write_text("".join(f"{n} of {number}, a long line\n" for n in range(1500)))
+    turn(start(server), RULE)
+    cleared = [sum(result.startswith("[cleared") for result in results(request)) for request in server.requests]
+    grew = [at for at in range(1, len(cleared)) if cleared[at] > cleared[at - 1]]
+    read = [server.usages[at]["cache_read_input_tokens"] for at in grew]
+    assert len(grew) >= 3 and read == sorted(read) and len(set(read)) == len(read), read
 
 
 def test_an_unchanged_file_is_not_told_twice_while_its_content_is_in_view(api, start, turn, big):
@@ -94,7 +105,7 @@ def test_an_unchanged_file_is_not_told_twice_while_its_content_is_in_view(api, s
 
 
 def test_a_clear_is_in_the_transcript_and_a_resume_sends_the_same(api, start, turn, big):
-    server = api([*reads(14), reply("Done."), reply("Again.")])
+    server = api([*reads(30), reply("Done."), reply("Again.")])
     session = start(server)
     turn(session)
     before = session.conversation.messages(session.target.model).messages

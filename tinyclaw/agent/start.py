@@ -169,8 +169,8 @@ def _params(info: ModelInfo, settings: Settings) -> Json:
 
 def marks_of(settings: Settings, window_tokens: int) -> WaterMarks:
     """When a conversation is made smaller: long before a large window is full, for each request pays for all of it."""
-    high = settings.high_water_tokens or min(WaterMarks().high, window_tokens * 6 // 10)
-    return WaterMarks(high, min(settings.low_water_tokens or high // 8, high))
+    high = settings.high_water_tokens or min(WaterMarks().high, window_tokens * 8 // 10)
+    return WaterMarks(high, min(settings.low_water_tokens or high // 10, high))
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -104,7 +104,7 @@ def compile_request(inputs: Inputs) -> WorkingSet:
             blocks.append(cleared)
             conversation = conversation.extended([cleared])
             sent = conversation.messages(inputs.target.model)
-    request, manifest = _assemble(inputs, prefix, sent.messages, collected, conversation.cleared)
+    request, manifest = _assemble(inputs, prefix, sent.messages, collected, conversation)
     notes = tuple(f"{entry.file or name}: {entry.note}" for name, entry in manifest.entries.items() if entry.note)
     sha256 = digest(request, prefix, sent.messages)
     return WorkingSet(tuple(blocks), prefix, request, manifest, (*notes, *sent.notes), sha256, sent.messages)
@@ -122,7 +122,7 @@ def rebuild_request(conversation: Conversation, prefix: Prefix, record: Block) -
         prefix,
         conversation.messages(model).messages,
         params if isinstance(params, dict) else {},
-        conversation.cleared,
+        conversation,
     )
 
 
@@ -186,7 +186,7 @@ def _make_prefix(inputs: Inputs, collected: Collected) -> Prefix:
 
 
 def _assemble(
-    inputs: Inputs, prefix: Prefix, messages: Sequence[Message], collected: Collected, cleared: Container[str]
+    inputs: Inputs, prefix: Prefix, messages: Sequence[Message], collected: Collected, conversation: Conversation
 ) -> tuple[Request, Manifest]:
     target, estimator = inputs.target, _calibrated(inputs)
     talk = sum(message.length for message in messages)
@@ -198,7 +198,7 @@ def _assemble(
     entries["conversation"] = Entry("conversation", _steady(target).tokens(talk))
     max_tokens = min(target.max_tokens, max(room, LEAST_OUTPUT_TOKENS))
     manifest = Manifest(entries, tokens, prefix.length + talk, estimator.corrected)
-    return _request(target.model, max_tokens, prefix, messages, target.params, cleared), manifest
+    return _request(target.model, max_tokens, prefix, messages, target.params, conversation), manifest
 
 
 def _calibrated(inputs: Inputs) -> Estimator:
@@ -214,9 +214,9 @@ def _steady(target: Target) -> Estimator:
 
 
 def _request(
-    model: str, max_tokens: int, prefix: Prefix, messages: Sequence[Message], params: Json, cleared: Container[str]
+    model: str, max_tokens: int, prefix: Prefix, messages: Sequence[Message], params: Json, conversation: Conversation
 ) -> Request:
-    settled = _settled(messages, cleared)
+    settled = _settled(messages, conversation)
     return Request(
         model=model,
         max_tokens=max_tokens,
@@ -227,12 +227,23 @@ def _request(
     )
 
 
-def _settled(messages: Sequence[Message], cleared: Container[str]) -> set[int]:
-    """The index of the last message with a cleared result, if any: up to its end nothing is cleared any more."""
-    for index in range(len(messages) - 1, 0, -1):
-        if any(call.id in cleared for call in messages[index - 1].calls):
-            return {index}
-    return set()
+def _settled(messages: Sequence[Message], conversation: Conversation) -> list[int]:
+    """Where the cleared part ends, as indices of messages, the last place first; none where nothing is cleared.
+
+    Up to there nothing is cleared any more. If it has just grown, the place where it ended before comes second.
+    """
+    cleared, fresh = conversation.cleared, conversation.newly_cleared
+    places = [_last_of(messages, cleared)] if cleared else []
+    places += [_last_of(messages, cleared.keys() - fresh)] if fresh else []
+    return [place for place in places if place]
+
+
+def _last_of(messages: Sequence[Message], calls: Container[str]) -> int:
+    """The index of the last message that answers one of ``calls``; 0 when none does."""
+    for at in range(len(messages) - 1, 0, -1):
+        if any(call.id in calls for call in messages[at - 1].calls):
+            return at
+    return 0
 
 
 def _marked_system(prefix: Prefix, ends: Set[int]) -> tuple[Json, ...]:
@@ -243,15 +254,18 @@ def _marked_system(prefix: Prefix, ends: Set[int]) -> tuple[Json, ...]:
     return tuple(system)
 
 
-def _marked_messages(messages: Sequence[Message], settled: Set[int]) -> tuple[Json, ...]:
+def _marked_messages(messages: Sequence[Message], settled: Sequence[int]) -> tuple[Json, ...]:
     """Cache marks at the ends of the two newest user messages, and where the cleared part ends.
 
     The second newest one stands exactly where the last request wrote its cache, however many blocks the
-    reply between them had; a lookup walks back only 20 blocks. Where the cleared part ends the next clear begins.
+    reply between them had; a lookup walks back only 20 blocks. Where the cleared part ends the next clear begins:
+    the request that clears more finds the cache there, and not at the message before the newest, which stands
+    behind what has changed.
     """
     wires = [message.wire for message in messages]
-    ends = {index for index, wire in enumerate(wires) if wire["role"] == "user"}
-    for index in sorted(ends)[-2:] + sorted(settled & set(sorted(ends)[:-2])):
+    ends = [index for index, wire in enumerate(wires) if wire["role"] == "user"]
+    newest = ends[-1:] if len(settled) > 1 else ends[-2:]
+    for index in {*newest, *settled}:
         *rest, last = wires[index]["content"]
         wires[index] = {**wires[index], "content": [*rest, {**last, **_MARK}]}
     return tuple(wires)

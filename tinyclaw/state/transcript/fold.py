@@ -88,6 +88,7 @@ class Conversation:
         usage: the last reply's tokens; ``spent`` the sum over all replies.
         model: whom the last request was for, or "".
         is_compacted: a summary was made since the prefix was.
+        cleared: the marker in the place of each cleared result, by call; ``newly_cleared``: since the last request.
         idle: no turn is running: what stands outside blocks now is the person's next message.
     """
 
@@ -110,6 +111,7 @@ class Conversation:
     length: int = 0
     notes: list[str] = field(default_factory=list)
     cleared: dict[str, str] = field(default_factory=dict)
+    newly_cleared: frozenset[str] = frozenset()
     left_out: set[int] = field(default_factory=set)
     _order: int = 0
     _turn_order: int = 0
@@ -228,6 +230,7 @@ class Conversation:
 
     def _take_request(self, block: Block) -> None:
         self.requests = max(self.requests, _number(block, "n") or 0)
+        self.newly_cleared = frozenset()
         self.model = str(block.attrs.get("model", ""))
         self.manifest = merge_manifest(self.manifest, _mapping(block.attrs.get("manifest")))
 
@@ -242,7 +245,9 @@ class Conversation:
         self.spent += Usage(*(_number(block, name) or 0 for name in ("in", "out", "cache_read", "cache_write")))
 
     def _take_clear(self, block: Block) -> None:
-        self.cleared.update({call: str(marker) for call, marker in _mapping(block.attrs.get("results")).items()})
+        markers = {call: str(marker) for call, marker in _mapping(block.attrs.get("results")).items()}
+        self.newly_cleared |= markers.keys() - self.cleared.keys()
+        self.cleared.update(markers)
 
     def _take_compact(self, block: Block) -> None:
         keep = _number(block, "keep")
