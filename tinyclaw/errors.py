@@ -11,6 +11,7 @@
     ├── ModelError            the Messages API, or the way to it, failed
     │   └── PromptTooLong     the request does not fit the model's window
     ├── ReplayError           the recorded transcript cannot go on playing the model
+    ├── LimitReached          the next request would pass a limit that the person has set
     ├── ToolError             the model reads it: what failed, the likely cause, the next action
     └── Interrupted           the person stopped what was running
 
@@ -93,6 +94,10 @@ class PromptTooLong(ModelError):
 
 class ReplayError(TinyclawError):
     """A replayed transcript ran dry, or ``--strict`` met the first request that differs."""
+
+
+class LimitReached(TinyclawError):
+    """The person's limit on requests or cost; raised before the request that would pass it."""
 
 
 class ToolError(TinyclawError):

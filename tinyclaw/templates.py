@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -19,6 +20,19 @@ def template_text(name: str) -> str:
     Raises: OSError when there is no template of that name.
     """
     return template_path(name).read_text(encoding="utf-8")
+
+
+def table_rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a text's Markdown tables, without their heads: the line number, and the cells."""
+    is_head = True
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.startswith("|"):
+            is_head = True
+            continue
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if not is_head and not all(set(cell) <= set(":-") for cell in cells):
+            yield number, cells
+        is_head = False
 
 
 def example_path(name: str) -> Path:

@@ -127,6 +127,40 @@ class Usage:
             self.cache_write + other.cache_write,
         )
 
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input - other.input,
+            self.output - other.output,
+            self.cache_read - other.cache_read,
+            self.cache_write - other.cache_write,
+        )
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What requests used together: their number, those beside the conversation included, tokens, US dollars.
+
+    ``unpriced``: so many of the replies came from a model whose price was not known.
+    """
+
+    requests: int = 0
+    usage: Usage = field(default_factory=Usage)
+    dollars: float = 0.0
+    unpriced: int = 0
+
+    @property
+    def cost_usd(self) -> float | None:
+        """US dollars to a millionth of a cent; None where they are not known."""
+        return None if self.unpriced else round(self.dollars, 8)
+
+    def __add__(self, other: Spent) -> Spent:
+        usage, dollars = self.usage + other.usage, self.dollars + other.dollars
+        return Spent(self.requests + other.requests, usage, dollars, self.unpriced + other.unpriced)
+
+    def __sub__(self, other: Spent) -> Spent:
+        usage, dollars = self.usage - other.usage, self.dollars - other.dollars
+        return Spent(self.requests - other.requests, usage, dollars, self.unpriced - other.unpriced)
+
 
 @dataclass(frozen=True)
 class ToolSpec:

@@ -81,7 +81,7 @@ def test_a_turn_reads_edits_runs_and_answers(api, start, turn, root: Path):
     events = turn(session, "mend add")
     assert (root / "app.py").read_text() == "def add(a, b):\n    return a + b\n"
     assert "3" in results(server.requests[-1])[-1]["content"]
-    assert ended(events) == TurnEnded("done", "Mended.", 4, ended(events).usage)
+    assert (ended(events).reason, ended(events).text, ended(events).requests) == ("done", "Mended.", 4)
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Let me look.Mended."
     assert [event.name for event in events if isinstance(event, ToolFinished)] == ["read", "edit", "bash"]
 

@@ -101,9 +101,9 @@ def test_what_changed_between_two_requests_is_told(filled, tmp_path):
 
 
 def test_the_next_request_is_shown_as_it_will_be_sent_with_old_results_cleared(filled, api):
-    for number in range(14):
+    for number in range(30):
         (filled / f"{number}.txt").write_text(f"{number} {'word ' * 20}\n" * 200)
-    steps = [reply(tools=[("read", {"path": f"{number}.txt"})]) for number in range(14)]
+    steps = [reply(tools=[("read", {"path": f"{number}.txt"})]) for number in range(30)]
     server = api([*steps, reply("Done."), reply("Again.")])
     more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
     tinyclaw("run", "go", cwd=filled, **more, TINYCLAW_HIGH_WATER_TOKENS="500000", TINYCLAW_LOW_WATER_TOKENS="400000")

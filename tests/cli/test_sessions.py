@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 from tests.cli.process import on_terminal, tinyclaw
 from tests.cli.recording import record
+from tests.messages_api import reply
 from tinyclaw.state.transcript.grammar import Block, parse, render, render_header
 from tinyclaw.state.transcript.lock import SessionLock
 from tinyclaw.width import width
@@ -142,3 +144,19 @@ def test_a_search_finds_what_was_said_called_and_answered_and_what_was_kept_besi
 def test_no_sessions_and_unknown_ones_say_what_to_do(workspace):
     assert "tinyclaw run" in tinyclaw("sessions", "list", cwd=workspace).stderr
     assert tinyclaw("sessions", "show", cwd=workspace).returncode == 2
+
+
+def test_show_tells_what_it_cost_and_what_was_sent_again(workspace, api):
+    server = api([reply(tools=[("glob", {"pattern": "*"})]), reply("Done."), reply("Again.")])
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
+    ran = tinyclaw("run", "go", cwd=workspace, **more)
+    tinyclaw("run", "--resume", "last", "again", cwd=workspace, **more)
+    shown = tinyclaw("sessions", "show", "--requests", cwd=workspace).stdout
+    turn = re.search(r"2 requests for (\$0\.\d{4}), 1 tool call, ended: done", shown)
+    assert turn and f" · {turn[1]} · " in ran.stderr
+    assert re.search(r"requests: +3 · .* · \$0\.\d{4}\n", shown)
+    assert "tokens were sent again (resumed 1)" in shown
+    table = shown.splitlines()[-4:]
+    assert table[0].split() == ["request", "in", "from", "cache", "out", "cost", "sent", "again"]
+    assert [line.split()[0] for line in table[1:]] == ["1", "2", "3"]
+    assert "(resumed: by another process)" in table[3] and "resumed" not in table[1] + table[2]

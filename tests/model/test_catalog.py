@@ -6,7 +6,8 @@ import pytest
 from tinyclaw.errors import StateError
 from tinyclaw.model.catalog import catalog, default_model, lookup, parse_catalog
 
-DEFAULTS = "\n| main | `a` |\n| small | `b` |\n"
+HEAD = "| model | … |\n|---|---|\n"
+DEFAULTS = "\n\n| use | model |\n|---|---|\n| main | `a` |\n| small | `b` |\n"
 
 
 def sdk_models():
@@ -58,16 +59,16 @@ def test_an_unknown_model_gets_a_cautious_guess_that_says_so(model):
 @pytest.mark.parametrize(
     ("row", "fault"),
     [
-        ("| `a` | 1 | 2 |", ":1: 3 cells"),
-        ("| `a` | many | 2 | none | 3 |", ":1: .*many"),
-        ("| `a` | 1 | 2 | deep | 3 |", ":1: thinking is 'deep'"),
+        ("| `a` | 1 | 2 |", ":3: 3 cells"),
+        ("| `a` | many | 2 | none | 3 |", ":3: .*many"),
+        ("| `a` | 1 | 2 | deep | 3 |", ":3: thinking is 'deep'"),
     ],
 )
 def test_a_damaged_row_is_named_by_its_line(row, fault):
     with pytest.raises(StateError, match=r"models\.md" + fault):
-        parse_catalog(row + DEFAULTS)
+        parse_catalog(HEAD + row + DEFAULTS)
 
 
 def test_a_missing_default_is_an_error():
     with pytest.raises(StateError, match="main and small"):
-        parse_catalog("| main | `a` |\n")
+        parse_catalog("| use | model |\n|---|---|\n| main | `a` |\n")

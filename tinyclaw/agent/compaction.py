@@ -27,8 +27,9 @@ MOST_FAILURES = 3
 """After so many failed summaries in a row none is tried by itself any more."""
 _MOST_PARTS = 8
 _ANSWER_TOKENS = 8_000
-_REQUEST_TOKENS = _ANSWER_TOKENS + 1_000
-"""The answer, and the instruction."""
+_INSTRUCTION_TOKENS = 1_000
+_REQUEST_TOKENS = _ANSWER_TOKENS + _INSTRUCTION_TOKENS
+"""What is needed beside what is summarized."""
 _WORDS_CHARS = 24_000
 _WORDS = "## In the person's own words"
 
@@ -66,8 +67,10 @@ def smallest(session: Session) -> Generator[Event, None, WorkingSet]:
 def summarize_now(session: Session) -> Generator[Event, None, bool]:
     """Summarize on demand, all but the last messages; False, with nothing changed, when there is nothing or it fails.
 
-    Raises: StateError, Interrupted.
+    Raises: StateError, Interrupted, LimitReached.
     """
+    if session.conversation.idle:
+        session.spent_before = session.conversation.spent
     working = session.compile(may_exceed=True)
     at = _cut(session, working, is_asked=True, is_first=True)
     if not at:
@@ -132,7 +135,7 @@ def compact(
     yield from take_in(session, working, between_turns=between_turns)
     yield Notice(f"summarizing {at} of {len(working.messages)} messages, so that the conversation goes on smaller")
     try:
-        text = yield from _ask(session, _request(session, working, at, is_whole=is_whole))
+        text = yield from _ask(session, *_request(session, working, at, is_whole=is_whole))
     except ModelError as error:
         text, why = "", str(error)
     else:
@@ -152,29 +155,40 @@ def compact(
     return True
 
 
-def _request(session: Session, working: WorkingSet, at: int, *, is_whole: bool) -> Request:
-    """All of the next request, or only what is summarized where all does not fit, and the instruction behind it."""
+def _request(session: Session, working: WorkingSet, at: int, *, is_whole: bool) -> tuple[Request, int, int]:
+    """All of the next request, or only what is summarized where all does not fit, and the instruction behind it.
+
+    Also its tokens, and those of them that the cache holds.
+    """
     request = working.request
     fits = working.manifest.tokens < session.target.window_tokens - _ANSWER_TOKENS
-    messages = list(request.messages if is_whole and fits else request.messages[:at])
+    is_all = is_whole and fits
+    messages = list(request.messages if is_all else request.messages[:at])
+    size = working.manifest.tokens if is_all else round(_share(working, at))
+    held = min(session.reuse(working).tokens, size)
     instruction: Json = {"type": "text", "text": session.prompts("summarize").strip()}
     if messages[-1]["role"] == "user":
         messages[-1] = {**messages[-1], "content": [*messages[-1]["content"], instruction]}
     else:
         messages.append({"role": "user", "content": [instruction]})
     max_tokens = min(session.target.max_tokens, _ANSWER_TOKENS)
-    return replace(request, messages=tuple(messages), max_tokens=max_tokens, is_side=True)
+    asked = replace(request, messages=tuple(messages), max_tokens=max_tokens, is_side=True)
+    return asked, size + _INSTRUCTION_TOKENS, held
 
 
-def _ask(session: Session, request: Request) -> Generator[Event, None, str]:
+def _ask(session: Session, request: Request, tokens: int, held: int) -> Generator[Event, None, str]:
     """The summary, asked for once more without tools when the first answer has no text; "" when there is none.
 
-    Raises: ModelError, Interrupted.
+    Args:
+        tokens: the request's, ``held`` those of them that the cache holds.
+
+    Raises: ModelError, Interrupted, LimitReached.
     """
     for params in (request.params, {**request.params, "tool_choice": {"type": "none"}}):
+        longest = session.answer_tokens(request.max_tokens, tokens, held)
         began = time.monotonic()
         reply: Reply | None = None
-        for event in session.model.stream(replace(request, params=params), session.interrupt):
+        for event in session.model.stream(replace(request, params=params, max_tokens=longest), session.interrupt):
             if isinstance(event, Retrying):
                 yield event
             elif isinstance(event, Reply):
@@ -199,6 +213,7 @@ def _record_side(session: Session, reply: Reply, text: str, milliseconds: int) -
         "out": usage.output,
         "stop": reply.stop_reason,
         "ms": milliseconds,
+        **({"cost_usd": cost} if (cost := session.cost(usage)) is not None else {}),
     }
     session.record(Block("side", facts, text, heading=heading(3, "summary, as the model wrote it")))
 

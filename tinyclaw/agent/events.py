@@ -53,6 +53,7 @@ class ReplyReceived:
     stop_reason: str
     usage: Usage
     milliseconds: int
+    cost_usd: float | None = None
 
 
 @dataclass(frozen=True)
@@ -121,12 +122,16 @@ class Notice:
 
 @dataclass(frozen=True)
 class TurnEnded:
-    """The turn is over. ``text`` is the answer, or what went wrong when ``reason`` is not ``done``."""
+    """The turn is over. ``text`` is the answer, or what went wrong when ``reason`` is not ``done``.
+
+    ``requests``, ``usage`` and ``cost_usd`` include what was asked beside the conversation.
+    """
 
     reason: EndReason
     text: str
     requests: int
     usage: Usage
+    cost_usd: float | None = None
 
 
 Event = (

@@ -15,11 +15,12 @@ from tinyclaw.agent.events import EndReason, Event, Notice, ReplyReceived, Reque
 from tinyclaw.agent.repair import answer_lost_calls, close_cut_turn, last_reply
 from tinyclaw.agent.session import Session
 from tinyclaw.context.compiler import WorkingSet
-from tinyclaw.errors import Interrupted, ModelError, PromptTooLong, ReplayError, UsageError
+from tinyclaw.context.reuse import Reuse, Sent
+from tinyclaw.errors import Interrupted, LimitReached, ModelError, PromptTooLong, ReplayError, UsageError
 from tinyclaw.state.redaction import holds_mask
 from tinyclaw.state.transcript.content import reply_block, result_block, user_text
 from tinyclaw.state.transcript.grammar import Block
-from tinyclaw.types import Content, Reply, Retrying, Text, TextDelta, Thinking, ToolUse, Usage
+from tinyclaw.types import Content, Reply, Retrying, Text, TextDelta, Thinking, ToolUse
 
 CUT_REASONS = ("max_tokens", "pause_turn")
 CUT_TURNS = 3
@@ -34,25 +35,33 @@ def run_turn(session: Session, text: str | None) -> Iterator[Event]:
 
     Raises: UsageError when there is nothing to do; StateError when the transcript cannot be written.
     """
-    spent = session.conversation.spent
-    first = session.conversation.requests
     begin(session, text)
+    session.spent_before = session.conversation.spent
     yield from _notices(session)
     try:
-        reason, answer = yield from _until_the_model_stops(session, first)
+        reason, answer = yield from _until_the_model_stops(session)
     except Interrupted:
         session.record(session.event("interrupted"))
         reason, answer = "interrupted", "interrupted"
     except Paused as pause:
         yield from _notices(session)
-        yield TurnEnded("paused", str(pause), session.conversation.requests - first, _less(session, spent))
+        yield _ended(session, "paused", str(pause))
         return
+    except LimitReached as limit:
+        reason, answer = "limit", str(limit)
     except (ModelError, ReplayError) as error:
         reason, answer = "error", session.masker.mask(str(error))
         session.record(session.event("error", answer))
-    session.record(Block("turn_end", {"reason": reason, "at": session.now}))
+    cost = session.spent.cost_usd
+    priced = {} if cost is None else {"cost_usd": cost}
+    session.record(Block("turn_end", {"reason": reason, "at": session.now, **priced}))
     yield from _notices(session)
-    yield TurnEnded(reason, answer, session.conversation.requests - first, _less(session, spent))
+    yield _ended(session, reason, answer)
+
+
+def _ended(session: Session, reason: EndReason, text: str) -> TurnEnded:
+    spent = session.spent
+    return TurnEnded(reason, text, spent.requests, spent.usage, spent.cost_usd)
 
 
 def begin(session: Session, text: str | None) -> None:
@@ -77,7 +86,7 @@ def begin(session: Session, text: str | None) -> None:
     session.record(user_text(session.masker.mask(text), max(number, 1), session.now))
 
 
-def _until_the_model_stops(session: Session, first: int) -> Generator[Event, None, tuple[EndReason, str]]:
+def _until_the_model_stops(session: Session) -> Generator[Event, None, tuple[EndReason, str]]:
     """Requests and calls until the turn is over; returns how it ended and the answer."""
     cut_in_a_row = 0
     has_reacted = False
@@ -89,8 +98,7 @@ def _until_the_model_stops(session: Session, first: int) -> Generator[Event, Non
         _answer_cut_calls(session, said)
     while True:
         session.interrupt.check()
-        if session.max_requests is not None and session.conversation.requests - first >= session.max_requests:
-            return "limit", f"the limit of {session.max_requests} requests is reached"
+        session.allowance.check(session.spent)
         reply = yield from _exchange(session)
         yield from _notices(session)
         cut = reply.stop_reason in CUT_REASONS
@@ -129,18 +137,33 @@ def _exchange(session: Session) -> Generator[Event, None, Reply]:
     """One request and its reply, both recorded; returns the reply."""
     _tell_of_ended_jobs(session)
     working = yield from fitted(session)
-    yield from _announce(session, working)
     began = time.monotonic()
     try:
-        reply = yield from _streamed(session, working)
+        reply = yield from _sent(session, working)
     except PromptTooLong as error:
         yield Notice(f"{error}; making the conversation smaller")
-        working = yield from smallest(session)
-        yield from _announce(session, working)
-        reply = yield from _streamed(session, working)
+        reply = yield from _sent(session, (yield from smallest(session)))
     milliseconds = round((time.monotonic() - began) * 1000)
-    reply = _record_reply(session, reply, milliseconds)
-    yield ReplyReceived(session.conversation.requests, reply.text, reply.stop_reason, reply.usage, milliseconds)
+    cost = session.cost(reply.usage)
+    reply = _record_reply(session, reply, milliseconds, cost)
+    yield ReplyReceived(session.conversation.requests, reply.text, reply.stop_reason, reply.usage, milliseconds, cost)
+    return reply
+
+
+def _sent(session: Session, working: WorkingSet) -> Generator[Event, None, Reply]:
+    """The reply to a request that is written down and sent, with an answer no longer than the limits allow.
+
+    Raises: LimitReached, before anything is written.
+    """
+    found = session.reuse(working)
+    wanted = working.request.max_tokens
+    longest = session.answer_tokens(wanted, working.manifest.tokens, found.tokens)
+    if longest < wanted:
+        working = working.with_max_tokens(longest)
+    at = session.clock()
+    yield from _announce(session, working, found)
+    reply = yield from _streamed(session, working)
+    session.sent = Sent(working, at)
     return reply
 
 
@@ -162,7 +185,7 @@ def _streamed(session: Session, working: WorkingSet) -> Generator[Event, None, R
     raise AssertionError("a stream ends with a reply or an error")
 
 
-def _announce(session: Session, working: WorkingSet) -> Iterator[Event]:
+def _announce(session: Session, working: WorkingSet, found: Reuse) -> Iterator[Event]:
     """Write down the request before it is sent."""
     number = session.conversation.requests + 1
     change = working.manifest.difference(session.conversation.manifest)
@@ -173,13 +196,15 @@ def _announce(session: Session, working: WorkingSet) -> Iterator[Event]:
         "params": working.request.params,
         "sha256": working.sha256,
         "manifest": {"at": session.now, **change},
+        **({"held": found.tokens} if found.tokens else {}),
+        **({"again": found.again, "why": found.why, "what": found.what} if found.again else {}),
     }
     yield from take_in(session, working, Block("request", record))
     yield from _notices(session)
     yield RequestStarted(number, working.manifest.tokens, working.manifest.to_json())
 
 
-def _record_reply(session: Session, reply: Reply, milliseconds: int) -> Reply:
+def _record_reply(session: Session, reply: Reply, milliseconds: int, cost: float | None) -> Reply:
     """Append the whole message with its reply record, masked; returns it as recorded."""
     number = session.conversation.last + 1
     model = session.target.model  # thinking goes back to whom it was asked of, whatever name a gateway answers with
@@ -196,6 +221,7 @@ def _record_reply(session: Session, reply: Reply, milliseconds: int) -> Reply:
         "out": reply.usage.output,
         "stop": reply.stop_reason,
         "ms": milliseconds,
+        **({"cost_usd": cost} if cost is not None else {}),
         **({"model": reply.model} if reply.model != model else {}),
     }
     session.record(*blocks, Block("reply", record))
@@ -257,13 +283,3 @@ def _answer_cut_calls(session: Session, reply: Reply) -> None:
 def _notices(session: Session) -> Iterator[Notice]:
     for text in session.take_notices():
         yield Notice(text)
-
-
-def _less(session: Session, before: Usage) -> Usage:
-    after = session.conversation.spent
-    return Usage(
-        after.input - before.input,
-        after.output - before.output,
-        after.cache_read - before.cache_read,
-        after.cache_write - before.cache_write,
-    )

@@ -9,7 +9,7 @@ from tinyclaw.context.compiler import digest, rebuild_request
 from tinyclaw.context.manifest import Manifest
 from tinyclaw.errors import StateError, UsageError
 from tinyclaw.state.files import read
-from tinyclaw.state.transcript.fold import Conversation, ImageLoader, conversation_of
+from tinyclaw.state.transcript.fold import Conversation, ImageLoader, conversation_of, usage_of
 from tinyclaw.state.transcript.grammar import Block, Parsed, parse
 from tinyclaw.state.transcript.prefixes import PrefixStore
 from tinyclaw.types import Request, Usage
@@ -88,8 +88,7 @@ class Recording:
     def _usage(self, number: int) -> Usage | None:
         for block in self.blocks:
             if block.kind == "reply" and block.attrs.get("n") == number:
-                counts = (block.attrs.get(key) for key in ("in", "out", "cache_read", "cache_write"))
-                return Usage(*(count if isinstance(count, int) else 0 for count in counts))
+                return usage_of(block)
         return None
 
 

@@ -16,11 +16,14 @@ from typing import Any, Literal
 
 from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.hints import Hints
+from tinyclaw.agent.spending import Allowance
 from tinyclaw.context.clearing import WaterMarks
 from tinyclaw.context.compiler import Inputs, Target, WorkingSet, compile_request
+from tinyclaw.context.reuse import Reuse, Sent, reuse
 from tinyclaw.context.source import Limits, Source
 from tinyclaw.errors import StateError
 from tinyclaw.model.base import Model
+from tinyclaw.model.prices import Price
 from tinyclaw.state.files import read, recheck_displaced
 from tinyclaw.state.ledger import Ledger
 from tinyclaw.state.outputs import Outputs
@@ -33,7 +36,7 @@ from tinyclaw.state.transcript.store import Transcript
 from tinyclaw.state.workspace import PLAN, TODO, Workspace
 from tinyclaw.tools._base import Registry
 from tinyclaw.tools._jobs import Jobs
-from tinyclaw.types import Interrupt, Mode, PermissionMode, ToolOutput
+from tinyclaw.types import Interrupt, Mode, PermissionMode, Spent, ToolOutput, Usage
 
 Answer = Literal["allow", "deny", "always"]
 
@@ -63,6 +66,9 @@ class Session:
         facts: named facts for the prompt that are no files.
         always: tools that the person has allowed for the rest of the session.
         marks: the sizes above and down to which the conversation is made smaller.
+        price: what the model costs; None when that is not known.
+        allowance: what one turn may use. ``spent_before``: what the session had used when the turn began.
+        sent: the last request that was answered, as the provider's cache holds it.
         failed_summaries: how many have failed in a row.
         is_summary_asked: one is to be made before the next request.
     """
@@ -86,7 +92,8 @@ class Session:
     mode: Mode = "default"
     limits: Limits = field(default_factory=Limits)
     marks: WaterMarks = field(default_factory=WaterMarks)
-    max_requests: int | None = None
+    price: Price | None = None
+    allowance: Allowance = field(default_factory=Allowance)
     ask: AskPerson | None = None
     report: Callable[[Exception], str] = repr
     interrupt: Interrupt = field(default_factory=Interrupt)
@@ -95,6 +102,8 @@ class Session:
     failures: list[str] = field(default_factory=list)
     failed_summaries: int = 0
     is_summary_asked: bool = False
+    spent_before: Spent = field(default_factory=Spent)
+    sent: Sent | None = None
     _said: set[str] = field(default_factory=set)
     _followed: Conversation | None = None
     _before_command: Snapshot | None = None
@@ -176,6 +185,24 @@ class Session:
         )
         self._say_once(working.notes)
         return working
+
+    @property
+    def spent(self) -> Spent:
+        """What the running turn has used so far."""
+        return self.conversation.spent - self.spent_before
+
+    def reuse(self, working: WorkingSet) -> Reuse:
+        """What the provider's cache holds of a request that is sent now."""
+        known = self.conversation.manifest.get("tokens")
+        return reuse(self.sent, working, self.clock(), known if isinstance(known, int) else 0)
+
+    def answer_tokens(self, wanted: int, prompt: int, held: int) -> int:
+        """See ``Allowance.answer_tokens``. Raises: LimitReached."""
+        return self.allowance.answer_tokens(wanted, prompt, held, self.spent, self.price)
+
+    def cost(self, usage: Usage) -> float | None:
+        """US dollars, rounded to a millionth of a cent; None when the price is not known."""
+        return None if self.price is None else round(self.price.cost(usage), 8)
 
     def pin(self, prefix: Prefix) -> None:
         """Write the prefix file, unless it is there. Raises: StateError."""

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.session import AskPerson, Session, image_loader
+from tinyclaw.agent.spending import Allowance
 from tinyclaw.context.clearing import WaterMarks
 from tinyclaw.context.compiler import Target
 from tinyclaw.context.source import Limits, load_sources, watched_patterns
 from tinyclaw.errors import StateError, TinyclawError, UsageError
 from tinyclaw.model.base import Model
 from tinyclaw.model.catalog import ModelInfo, default_model, lookup
+from tinyclaw.model.prices import FREE, Price, own_prices, price_of
 from tinyclaw.model.replay import ReplayModel
 from tinyclaw.prompts import prompt_loader
 from tinyclaw.state.ledger import Ledger
@@ -72,6 +74,7 @@ def open_session(options: Options) -> Session:
     resumed = _resumed(options) if options.resume is not None else None
     try:
         model = _model(options, settings, resumed.conversation.model if resumed else "")
+        price = FREE if isinstance(model, ReplayModel) else _price(model.name, settings)
     except TinyclawError:
         if resumed:
             resumed.close()
@@ -102,7 +105,8 @@ def open_session(options: Options) -> Session:
         mode=settings.mode,
         limits=limits_of(settings),
         marks=marks_of(settings, target.window_tokens),
-        max_requests=settings.max_requests or None,
+        price=price,
+        allowance=Allowance(settings.max_requests or None, settings.max_cost or None),
         ask=options.ask,
         report=options.report,
         interrupt=options.interrupt,
@@ -138,6 +142,21 @@ def _model(options: Options, settings: Settings, before: str) -> Model:
     endpoint = Endpoint.from_environment(options.environment, idle_seconds=settings.request_timeout_seconds)
     endpoint.warm()
     return AnthropicModel(name, endpoint, RetryPolicy(max_tries=settings.max_tries))
+
+
+def _price(model: str, settings: Settings) -> Price | None:
+    """What the model costs. Raises: UsageError when a limit is set on what it may cost, and that is not known."""
+    try:
+        price = price_of(model, own_prices(settings.prices))
+    except ValueError as error:
+        raise UsageError(f"{settings.origin('prices')}: {error}") from None
+    if price is None and settings.max_cost:
+        raise UsageError(
+            f"what {model} costs is not known, so it cannot be kept below ${settings.max_cost:.2f}; set it under "
+            f'prices: in the user-level SETTINGS.md, as in "- {model} 3 15" (US dollars per million tokens of '
+            "input and output)"
+        )
+    return price
 
 
 def _resumed(options: Options) -> Transcript:

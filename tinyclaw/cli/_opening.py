@@ -24,6 +24,7 @@ class Choices:
     mode: str | None = None
     permission_mode: str | None = None
     max_requests: int | None = None
+    max_cost: float | None = None
 
     def options(self, *, interrupt: Interrupt, ask: AskPerson | None, title: str = "") -> Options:
         """The options to open a session with.
@@ -37,6 +38,7 @@ class Choices:
             "mode": self.mode,
             "permission_mode": self.permission_mode,
             "max_requests": self.max_requests,
+            "max_cost": self.max_cost,
         }
         return Options(
             workspace=here(self.directory),

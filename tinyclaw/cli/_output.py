@@ -53,7 +53,7 @@ class JsonOutput:
             "reason": event.reason,
             "requests": event.requests,
             "usage": asdict(event.usage),
-            "cost_usd": None,
+            "cost_usd": event.cost_usd,
             "transcript": self._session.transcript if self._session else None,
         }
 

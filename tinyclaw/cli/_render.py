@@ -23,8 +23,9 @@ from tinyclaw.agent.events import (
     ToolStarted,
     TurnEnded,
 )
+from tinyclaw.amounts import dollars, usage_words
 from tinyclaw.cli._terminal import Look, Terminal
-from tinyclaw.types import Retrying, TextDelta, ThinkingDelta, Usage
+from tinyclaw.types import Retrying, TextDelta, ThinkingDelta
 from tinyclaw.width import cut, harmless, one_line
 
 HEAD_LINES, TAIL_LINES = 10, 5
@@ -192,7 +193,8 @@ class TextOutput:
 
     def _closing(self, event: TurnEnded) -> str:
         requests = f"{event.requests} request{'s' if event.requests != 1 else ''}"
-        parts = [requests, usage_words(event.usage), self._session.transcript if self._session else ""]
+        cost = dollars(event.cost_usd) if event.cost_usd else ""
+        parts = [requests, usage_words(event.usage), cost, self._session.transcript if self._session else ""]
         return "— " + " · ".join(part for part in parts if part)
 
     def _output(self, running: _Running, lines: list[str]) -> None:
@@ -233,9 +235,3 @@ class TextOutput:
 def _has_failed(event: ToolFinished) -> bool:
     """A command that exits with a code is no error to the model, which reads it; to the person it is."""
     return event.is_error or bool(re.fullmatch(r"exit code [1-9]\d*", event.summary))
-
-
-def usage_words(usage: Usage) -> str:
-    """Tokens in words: ``1,234 in (1,000 cached) · 56 out``."""
-    cached = f" ({usage.cache_read:,} cached)" if usage.cache_read else ""
-    return f"{usage.prompt:,} in{cached} · {usage.output:,} out"

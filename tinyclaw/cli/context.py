@@ -24,8 +24,8 @@ from tinyclaw.cli._here import here, workspace_option
 def command(
     session: str | None, number: int | None, diff: tuple[int, int] | None, as_json: bool, directory: str | None
 ) -> int:
+    from tinyclaw.amounts import usage_words
     from tinyclaw.cli._reading import next_request, recorded_request, recording
-    from tinyclaw.cli._render import usage_words
     from tinyclaw.commands._manifest import difference_text, manifest_text
 
     if diff is not None and (as_json or number is not None):

@@ -28,6 +28,9 @@ from tinyclaw.types import Mode, PermissionMode
 @click.option("--mode", type=click.Choice(get_args(Mode)), help="plan: look and plan, change nothing.")
 @click.option("--permission-mode", type=click.Choice(get_args(PermissionMode)), help="What runs without asking you.")
 @click.option("--max-requests", type=click.IntRange(min=1), metavar="N", help="End the turn after N requests.")
+@click.option(
+    "--max-cost", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="End it before it costs more."
+)
 @click.option("--output-format", type=click.Choice(["text", "json", "stream-json"]), default="text", show_default=True)
 def command(
     words: tuple[str, ...],
@@ -38,6 +41,7 @@ def command(
     mode: str | None,
     permission_mode: str | None,
     max_requests: int | None,
+    max_cost: float | None,
     output_format: str,
 ) -> int:
     if not (model or "").startswith("replay:"):
@@ -45,5 +49,5 @@ def command(
     from tinyclaw.cli._once import run_once
     from tinyclaw.cli._opening import Choices
 
-    choices = Choices(directory, model, strict, resume, mode, permission_mode, max_requests)
+    choices = Choices(directory, model, strict, resume, mode, permission_mode, max_requests, max_cost)
     return run_once(choices, " ".join(words) if words else None, output_format)

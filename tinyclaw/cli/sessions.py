@@ -51,15 +51,18 @@ def list_(as_json: bool, directory: str | None) -> int:
 
 @command.command()
 @click.argument("session", metavar="[ID]", default="last")
+@click.option("--requests", "by_request", is_flag=True, help="A line a request: tokens, cost, what was sent again.")
 @workspace_option
-def show(session: str, directory: str | None) -> int:
-    """What a session was about: its turns, requests and tokens, and what it waits for."""
+def show(session: str, by_request: bool, directory: str | None) -> int:
+    """What a session was about: its turns, requests, tokens and cost, and what it waits for."""
     from tinyclaw.cli._reading import recording
-    from tinyclaw.cli._session_text import session_text
+    from tinyclaw.cli._session_text import requests_text, session_text
 
     workspace = here(directory)
     found = recording(workspace, session)
     click.echo(session_text(found, workspace.relative(found.path)))
+    if by_request:
+        click.echo(f"\n{requests_text(found.blocks, shutil.get_terminal_size((120, 24)).columns)}")
     for diagnostic in found.parsed.diagnostics:
         click.echo(str(diagnostic), err=True)
     return 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Container, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tinyclaw.context.clearing import WaterMarks, clear_block
@@ -80,6 +80,11 @@ class WorkingSet:
     notes: tuple[str, ...]
     sha256: str
     messages: tuple[Message, ...]
+
+    def with_max_tokens(self, tokens: int) -> WorkingSet:
+        """The same request with another limit on its answer."""
+        request = replace(self.request, max_tokens=tokens)
+        return replace(self, request=request, sha256=digest(request, self.prefix, self.messages))
 
 
 def compile_request(inputs: Inputs) -> WorkingSet:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Literal, cast, get_args
 
 from tinyclaw.errors import StateError
-from tinyclaw.templates import template_path, template_text
+from tinyclaw.templates import table_rows, template_path, template_text
 
 _FILE = "models.md"
 _ANY = "*"
@@ -77,10 +77,7 @@ def parse_catalog(text: str) -> Catalog:
     """
     rows: list[ModelInfo] = []
     defaults: dict[str, str] = {}
-    for number, line in enumerate(text.split("\n"), start=1):
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if not line.startswith("|") or cells[0] in ("model", "use") or set(cells[0]) <= set(":-"):
-            continue
+    for number, cells in table_rows(text):
         if len(cells) == _WIDTH_OF_DEFAULTS:
             defaults[cells[0]] = cells[1].strip("`")
         else:

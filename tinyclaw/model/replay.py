@@ -17,10 +17,10 @@ from tinyclaw.context.wire import describe
 from tinyclaw.errors import ModelError, PromptTooLong, ReplayError, StateError, UsageError
 from tinyclaw.state.files import read
 from tinyclaw.state.transcript.content import call_of, raw_of, text_of, thinking_of
-from tinyclaw.state.transcript.fold import Conversation
+from tinyclaw.state.transcript.fold import Conversation, usage_of
 from tinyclaw.state.transcript.grammar import Block, parse
 from tinyclaw.state.transcript.prefixes import PrefixStore
-from tinyclaw.types import Content, Interrupt, Json, ModelEvent, Reply, Request, Text, TextDelta, Usage
+from tinyclaw.types import Content, Interrupt, Json, ModelEvent, Reply, Request, Text, TextDelta
 
 _SHOWN_CHARS = 60
 
@@ -213,6 +213,4 @@ def _content(block: Block) -> Content | None:
 
 def _reply(exchange: _Exchange, model: str) -> Reply:
     facts = exchange.reply.attrs
-    tokens = (facts.get(key) for key in ("in", "out", "cache_read", "cache_write"))
-    usage = Usage(*(count if isinstance(count, int) else 0 for count in tokens))
-    return Reply(exchange.content, str(facts.get("stop", "end_turn")), usage, model)
+    return Reply(exchange.content, str(facts.get("stop", "end_turn")), usage_of(exchange.reply), model)

@@ -12,12 +12,15 @@ import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 from tinyclaw.errors import StateError, UsageError
 from tinyclaw.state.files import read
 from tinyclaw.state.workspace import OWN_FOLDER
 from tinyclaw.types import Diagnostic, Mode, PermissionMode
+
+if TYPE_CHECKING:
+    from tinyclaw.state.documents import Document
 
 FILE = "SETTINGS.md"
 LOCAL_FILE = "SETTINGS.local.md"
@@ -42,7 +45,12 @@ class Settings:
     max_tokens: int = 0
     """Longest answer in tokens; 0 for what suits the model."""
     max_requests: int = 0
-    """Most requests in one turn; 0 for no limit."""
+    """Most requests in one turn, those beside the conversation included; 0 for no limit."""
+    max_cost: float = 0.0
+    """Most US dollars that one turn may cost; 0 for no limit."""
+    prices: str = ""
+    """What models cost that tinyclaw does not know, or other than it knows: a list of "PATTERN INPUT OUTPUT", in US
+    dollars per million tokens; two more figures are those of cache writes and cache reads."""
     max_tries: int = 5
     """How often one request is tried when the server or the network fails."""
     request_timeout_seconds: int = 120
@@ -134,13 +142,17 @@ def _file_values(path: Path, shown: str, diagnostics: list[Diagnostic], *, from_
     document = Document.parse(found.data, shown)
     for name in document.fields:
         line = document.field_lines.get(name)
-        if name in _HINTS and (text := document.string(name)):
+        if name in _HINTS and (text := _text_of(document, name)):
             yield _Value(name, text, f"{shown}:{line}", from_workspace, (shown, line))
         elif name not in _HINTS:
             close = difflib.get_close_matches(name, _HINTS, n=1)
             mend = f"did you mean {close[0]}?" if close else f"known are {', '.join(_HINTS)}"
             diagnostics.append(Diagnostic(shown, line, f'"{name}" is no setting', mend))
     diagnostics.extend(document.diagnostics)
+
+
+def _text_of(document: Document, name: str) -> str:
+    return "; ".join(document.strings(name)) if name == "prices" else document.string(name)
 
 
 def _with(settings: Settings, value: _Value, diagnostics: list[Diagnostic]) -> Settings:
@@ -167,7 +179,7 @@ def _origins(settings: Settings, value: _Value) -> dict[str, str]:
     return {**settings.origins, value.name: value.origin}
 
 
-def _typed(name: str, text: str) -> str | int:
+def _typed(name: str, text: str) -> str | int | float:
     """``text`` as the setting's type. Raises: ValueError in words for the person."""
     hint = _HINTS[name]
     if hint is int:
@@ -177,18 +189,30 @@ def _typed(name: str, text: str) -> str | int:
         if int(plain) == 0 and name in _AT_LEAST_ONE:
             raise ValueError(f"{name} is at least 1")
         return int(plain)
+    if hint is float:
+        return _amount(name, text)
     allowed = get_args(hint)
     if allowed and text.strip().lower() not in allowed:
         raise ValueError(f"{name} is one of {', '.join(allowed)}, not {text!r}")
     return text.strip().lower() if allowed else text.strip()
 
 
-def _loosens(name: str, new: str | int, old: str | int) -> bool:
-    """Whether ``new`` restricts less than ``old``. For limits, 0 is no limit."""
+def _amount(name: str, text: str) -> float:
+    try:
+        amount = float(text.strip().removeprefix("$"))
+    except ValueError:
+        amount = -1.0
+    if not 0 <= amount < float("inf"):
+        raise ValueError(f"{name} is an amount in US dollars such as 0.50, not {text!r}")
+    return amount
+
+
+def _loosens(name: str, new: str | int | float, old: str | int | float) -> bool:
+    """Whether ``new`` restricts less than ``old``. For limits, 0 is no limit; other prices make another limit."""
     if name == "permission_mode":
         return _LOOSENESS[str(new)] > _LOOSENESS[str(old)]
     if name == "mode":
         return old == "plan" and new != "plan"
-    if name == "max_requests":
-        return isinstance(new, int) and isinstance(old, int) and old > 0 and (new == 0 or new > old)
-    return False
+    if name in ("max_requests", "max_cost"):
+        return float(old) > 0 and not 0 < float(new) <= float(old)
+    return name == "prices"

@@ -27,7 +27,7 @@ from tinyclaw.state.transcript.messages import (
     user_message,
 )
 from tinyclaw.state.transcript.statements import Statement, stated_text
-from tinyclaw.types import Json, Role, ToolUse, Usage
+from tinyclaw.types import Json, Role, Spent, ToolUse, Usage
 
 __all__ = [
     "INTERRUPTED",
@@ -40,7 +40,9 @@ __all__ = [
     "Sent",
     "canonical",
     "conversation_of",
+    "cost_of",
     "merge_manifest",
+    "usage_of",
 ]
 
 _USER_KINDS = frozenset({"tool_result", "image", "state"})
@@ -85,7 +87,7 @@ class Conversation:
         prefix: hash of the pinned prefix, or "" before the first request.
         statements: the newest statement of each file outside the prefix, by path.
         last: the greatest message number so far; ``requests`` the greatest request number.
-        usage: the last reply's tokens; ``spent`` the sum over all replies.
+        usage: the last reply's tokens; ``spent`` the sum over all requests.
         model: whom the last request was for, or "".
         is_compacted: a summary was made since the prefix was.
         cleared: the marker in the place of each cleared result, by call; ``newly_cleared``: since the last request.
@@ -102,7 +104,7 @@ class Conversation:
     requests: int = 0
     manifest: Json = field(default_factory=dict)
     usage: Usage | None = None
-    spent: Usage = field(default_factory=Usage)
+    spent: Spent = field(default_factory=Spent)
     usage_request: int = 0
     stop_reason: str = ""
     is_compacted: bool = False
@@ -230,19 +232,19 @@ class Conversation:
 
     def _take_request(self, block: Block) -> None:
         self.requests = max(self.requests, _number(block, "n") or 0)
+        self.spent += Spent(requests=1)
         self.newly_cleared = frozenset()
         self.model = str(block.attrs.get("model", ""))
         self.manifest = merge_manifest(self.manifest, _mapping(block.attrs.get("manifest")))
 
     def _take_reply(self, block: Block) -> None:
-        tokens = [_number(block, name) or 0 for name in ("in", "out", "cache_read", "cache_write")]
-        self.usage = Usage(*tokens)
+        self.usage = usage_of(block)
         self.usage_request = _number(block, "n") or 0
-        self.spent += self.usage
+        self.spent += _spent(block)
         self.stop_reason = str(block.attrs.get("stop", ""))
 
     def _take_side(self, block: Block) -> None:
-        self.spent += Usage(*(_number(block, name) or 0 for name in ("in", "out", "cache_read", "cache_write")))
+        self.spent += Spent(requests=1) + _spent(block)
 
     def _take_clear(self, block: Block) -> None:
         markers = {call: str(marker) for call, marker in _mapping(block.attrs.get("results")).items()}
@@ -385,6 +387,23 @@ def conversation_of(blocks: Iterable[Block], load_image: ImageLoader = lambda pa
     for block in blocks:
         conversation.append(block)
     return conversation
+
+
+def usage_of(block: Block) -> Usage:
+    """The tokens that a ``reply`` or ``side`` record reports."""
+    return Usage(*(_number(block, name) or 0 for name in ("in", "out", "cache_read", "cache_write")))
+
+
+def cost_of(block: Block) -> float | None:
+    """What a ``reply`` or ``side`` record says that it cost, in US dollars; None where that was not known."""
+    cost = block.attrs.get("cost_usd")
+    is_cost = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < float("inf")
+    return float(cost) if is_cost else None  # type: ignore[arg-type]
+
+
+def _spent(block: Block) -> Spent:
+    cost = cost_of(block)
+    return Spent(0, usage_of(block), cost or 0.0, unpriced=cost is None)
 
 
 def merge_manifest(manifest: Json, change: Json) -> Json:

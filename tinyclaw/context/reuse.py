@@ -1,0 +1,101 @@
+"""What the provider's cache holds of a request from the one before it, and why the rest has to be sent again.
+
+The cache holds a request from its beginning to a mark (tools, system, messages), so whatever changes early
+costs all that follows (https://platform.claude.com/docs/en/build-with-claude/prompt-caching).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import takewhile
+from typing import Literal
+
+from tinyclaw.context.compiler import WorkingSet
+from tinyclaw.state.transcript.fold import Message
+from tinyclaw.state.transcript.prefixes import Prefix
+
+HELD_SECONDS = 300
+"""So long the cache holds what was last used, by the marks that are set here."""
+
+Cause = Literal["resumed", "model", "expired", "prefix", "summary", "cleared", "edited"]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request that was answered, and when it was sent."""
+
+    working: WorkingSet
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """``tokens`` that the cache should hold, ``again`` those of the last request that are sent and paid for again.
+
+    ``messages``: so many from the first on are held. ``why`` is empty where nothing is sent again, ``what`` says more.
+    """
+
+    tokens: int
+    again: int
+    messages: int
+    why: Cause | Literal[""] = ""
+    what: str = ""
+
+
+def reuse(before: Sent | None, working: WorkingSet, at: datetime, known: int) -> Reuse:
+    """What ``working``, sent ``at`` that time, has in common with the request ``before``; None if not at hand.
+
+    ``known``: the tokens of the session's last request, 0 when it has had none.
+    """
+    if before is None:
+        return Reuse(0, known, 0, "resumed", "by another process") if known else Reuse(0, 0, 0)
+    old = before.working
+    cause, what = _whole_loss(before, working, at)
+    if cause:
+        return Reuse(0, old.manifest.tokens, 0, cause, what)
+    same = sum(1 for _ in takewhile(_equal, zip(old.messages, working.messages, strict=False)))
+    length = working.prefix.length + sum(message.length for message in working.messages[:same])
+    tokens = round(working.manifest.tokens * length / max(1, working.manifest.chars))
+    lost = sum(message.length for message in old.messages[same:])
+    if not lost:
+        return Reuse(tokens, 0, same)
+    cause, what = _partial_loss(working, same)
+    return Reuse(tokens, round(old.manifest.tokens * lost / max(1, old.manifest.chars)), same, cause, what)
+
+
+def _equal(pair: tuple[Message, Message]) -> bool:
+    return pair[0].digest == pair[1].digest
+
+
+def _whole_loss(before: Sent, working: WorkingSet, at: datetime) -> tuple[Cause | Literal[""], str]:
+    """Why nothing of the last request is held."""
+    old = before.working
+    if old.request.model != working.request.model:
+        return "model", f"{old.request.model} was asked before"
+    if (seconds := (at - before.at).total_seconds()) > HELD_SECONDS:
+        return "expired", f"{seconds / 60:.0f} minutes had passed"
+    if old.prefix.hash != working.prefix.hash:
+        reasons = [str(block.attrs.get("reason")) for block in working.blocks if block.kind == "prefix"]
+        return "prefix", f"{''.join(reasons[:1])}: {', '.join(_changed(old.prefix, working.prefix))}"
+    return "", ""
+
+
+def _changed(old: Prefix, new: Prefix) -> list[str]:
+    """The parts of the prefix that differ, by file where they have one."""
+    before, after = ({block.path or block.id: block.text for block in prefix.blocks} for prefix in (old, new))
+    names = [name for name in dict.fromkeys((*after, *before)) if before.get(name) != after.get(name)]
+    return [*(["tools"] if old.tools != new.tools else []), *names]
+
+
+def _partial_loss(working: WorkingSet, same: int) -> tuple[Cause, str]:
+    """Why the messages from index ``same`` on are not what they were."""
+    cleared = [len(block.attrs["results"]) for block in working.blocks if block.kind == "clear"]
+    if cleared:
+        return "cleared", f"{sum(cleared)} old results"
+    if same < len(working.messages) and any(
+        block.kind == "compact" for group in working.messages[same].groups for block in group.blocks
+    ):
+        return "summary", "in the place of what came before"
+    number = working.messages[same].number if same < len(working.messages) else 0
+    return "edited", f"message {number} of the transcript" if number else "the transcript"
