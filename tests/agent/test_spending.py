@@ -159,7 +159,7 @@ def test_what_goes_on_as_it_was_is_sent_once(api, start, turn):
 
 def test_each_miss_of_the_cache_is_explained(api, start, turn, root):
     now = [NOON]
-    server = api([reply("Yes.")] * 9)
+    server = api([reply("Yes.")] * 11)
     session = start(server, clock=lambda: now[0])
     (root / "AGENTS.md").write_text("Be brief.\n")
     turn(session, "one")
@@ -177,10 +177,14 @@ def test_each_miss_of_the_cache_is_explained(api, start, turn, root):
     turn(session, "five")
     assert again(session)[4] == ("model", "claude-sonnet-5-5 was asked before")
     session.close()
-    session = start(server, resume="last")
+    session = start(server, resume="last", clock=lambda: now[0])
     turn(session, "six")
-    assert again(session)[5] == ("resumed", "by another process")
+    assert again(session)[5] == (None, None), "another process within five minutes finds the cache"
+    session.close()
+    session = start(server, resume="last", clock=lambda: now[0] + timedelta(minutes=30))
+    turn(session, "seven")
+    assert again(session)[6] == ("expired", "30 minutes had passed")
     (root / "AGENTS.md").write_text("Be very brief.\n")
     list(summarize_now(session))
-    turn(session, "seven")
-    assert again(session)[6] == ("prefix", "compaction: AGENTS.md")
+    turn(session, "eight")
+    assert again(session)[7] == ("prefix", "compaction: AGENTS.md")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -16,30 +17,74 @@ def filled(workspace):
     return workspace
 
 
-def test_context_shows_each_block_with_file_lines_revision_and_tokens(filled):
-    rows = {line.split()[0]: line.split() for line in tinyclaw("context", cwd=filled).stdout.splitlines() if line}
-    _, tokens, _, file, lines, revision = rows["instructions:AGENTS.md"]
-    assert (file, lines, len(revision)) == ("AGENTS.md", "1-3", 16)
-    assert int(tokens.replace(",", "")) > 0
-    assert rows["plan"][2:6] == ["in", "the", "talk", "PLAN.md"]
+def rows_of(shown: str) -> dict[str, dict[str, str]]:
+    """The table's rows by part: a cell for each column."""
+    lines = shown.splitlines()
+    at = next(index for index, line in enumerate(lines) if line.startswith("part "))
+    names = lines[at].split()
+    rows = {}
+    for line in lines[at + 1 : lines.index("", at)]:
+        name, *cells = re.split(r" {2,}", line.strip())
+        rows[line[: len(line) - len(line.lstrip())] + name] = dict(zip(names, [name, *cells], strict=False))
+    return rows
 
 
-def test_the_rows_add_up_to_the_total_and_what_is_stated_is_within_the_talk(filled, api):
+def test_context_shows_each_part_with_file_lines_revision_and_tokens(filled):
+    row = rows_of(tinyclaw("context", cwd=filled).stdout)["instructions:AGENTS.md"]
+    assert (row["file"], row["lines"], len(row["revision"])) == ("AGENTS.md", "1-3", 16)
+    assert int(row["tokens"].replace(",", "")) > 0 and row["share"].endswith("%") and "$" in row["cost"]
+
+
+def test_the_rows_add_up_to_the_total_and_what_is_stated_names_its_file(filled, api):
     server = api([reply("Done.")])
     tinyclaw("run", "go", cwd=filled, ANTHROPIC_BASE_URL=server.url, ANTHROPIC_API_KEY="x")
-    table, _, rest = tinyclaw("context", cwd=filled).stdout.partition("\n\n")[2].partition("\n\n")
-    lines = table.splitlines()[1:]
-    rows = [line.split() for line in lines if not line.startswith("  ")]
-    fixed = [int(row[1].replace(",", "")) for row in rows if row[2] != "in"]
-    total = int(rest.split()[0].replace(",", ""))
-    assert "as corrected by what the provider reported" in rest
-    assert abs(sum(fixed) - total) <= len(fixed)
-    assert [row[0] for row in rows if row[2] == "in"] == ["git", "plan", "todo"]
-    talk = [int(line.split()[-1].replace(",", "")) for line in lines if line.startswith("  ")]
-    (whole,) = [int(row[1].replace(",", "")) for row in rows if row[0] == "conversation"]
-    assert len(talk) >= 5 and abs(sum(talk) - whole) <= len(talk)
-    blocks = json.loads(tinyclaw("context", "--json", cwd=filled).stdout)["blocks"]
-    assert [blocks[row[0]]["tokens"] for row in rows] == [int(row[1].replace(",", "")) for row in rows]
+    shown = tinyclaw("context", cwd=filled).stdout
+    rows = rows_of(shown)
+    tokens = {name: int(row["tokens"].replace(",", "")) for name, row in rows.items()}
+    total = re.search(r"([\d,]+) tokens in all \(as corrected by what the provider reported\)", shown)
+    assert total is not None
+    assert sum(count for name, count in tokens.items() if name[0] != " ") == int(total[1].replace(",", ""))
+    assert sum(count for name, count in tokens.items() if name[0] == " ") == tokens["conversation"]
+    stated = rows["  state of PLAN.md"]
+    assert (stated["file"], len(stated["revision"])) == ("PLAN.md", 16)
+    found = json.loads(tinyclaw("context", "--json", cwd=filled).stdout)
+    assert sum(part["tokens"] for part in found["parts"]) == found["tokens"]
+    assert sum(part["cost_usd"] for part in found["parts"]) == pytest.approx(found["cost_usd"])
+
+
+def test_the_table_tells_what_the_cache_holds_and_the_bar_is_to_scale(filled, api):
+    (filled / "a.txt").write_text("word\n" * 4000)
+    server = api([reply(tools=[("read", {"path": "a.txt"})]), reply("Done.")])
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
+    assert {row["cached"] for row in rows_of(tinyclaw("context", cwd=filled, **more).stdout).values()} == {"no"}
+    tinyclaw("run", "go", cwd=filled, **more)
+    shown = tinyclaw("context", cwd=filled, **more).stdout
+    rows = rows_of(shown)
+    assert (rows["tools"]["cached"], rows["  read a.txt"]["cached"], rows["  what the model said"]["cached"]) == (
+        "100%",
+        "100%",
+        "no",
+    )
+    bar = shown.splitlines()[2]
+    cell = int(re.search(r"one cell is ([\d,]+) tokens", shown)[1].replace(",", ""))
+    results = int(re.search(r"R results ([\d,]+)", shown)[1].replace(",", ""))
+    assert abs(bar.count("R") * cell - results) <= cell and bar.endswith("… 1,000,000")
+    past = tinyclaw("context", "--request", "2", cwd=filled, **more).stdout
+    usage = server.usages[1]
+    head = past.splitlines()[0]
+    assert f"({usage['cache_read_input_tokens']:,} cached)" in head and re.search(r"· \$0\.0\d+$", head)
+    assert rows_of(past)["  read a.txt"]["cached"] == "no" and rows_of(past)["base"]["cached"] == "100%"
+
+
+def test_what_was_sent_again_is_explained(filled, api):
+    server = api([reply("Done.")] * 2)
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
+    tinyclaw("run", "go", cwd=filled, **more)
+    tinyclaw("run", "--resume", "last", "-m", "claude-opus-5-5", "on", cwd=filled, **more)
+    second = tinyclaw("context", "--request", "2", cwd=filled).stdout.splitlines()[1]
+    assert re.fullmatch(
+        r"Sent again of the request before: [\d,]+ tokens \(model: claude-sonnet-5-5 was asked before\)", second
+    )
 
 
 def test_context_says_what_was_cut_and_why(filled):

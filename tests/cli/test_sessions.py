@@ -147,16 +147,19 @@ def test_no_sessions_and_unknown_ones_say_what_to_do(workspace):
 
 
 def test_show_tells_what_it_cost_and_what_was_sent_again(workspace, api):
-    server = api([reply(tools=[("glob", {"pattern": "*"})]), reply("Done."), reply("Again.")])
+    server = api([reply(tools=[("glob", {"pattern": "*"})]), reply("Done."), reply("Again."), reply("Again.")])
     more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
     ran = tinyclaw("run", "go", cwd=workspace, **more)
+    path = next((workspace / ".transcripts").glob("*.md"))
+    path.write_text(path.read_text().replace("\nDone.\n", "\nAll is done.\n"))
     tinyclaw("run", "--resume", "last", "again", cwd=workspace, **more)
+    tinyclaw("run", "--resume", "last", "-m", "claude-opus-5-5", "again", cwd=workspace, **more)
     shown = tinyclaw("sessions", "show", "--requests", cwd=workspace).stdout
     turn = re.search(r"2 requests for (\$0\.\d{4}), 1 tool call, ended: done", shown)
     assert turn and f" · {turn[1]} · " in ran.stderr
-    assert re.search(r"requests: +3 · .* · \$0\.\d{4}\n", shown)
-    assert "tokens were sent again (resumed 1)" in shown
-    table = shown.splitlines()[-4:]
+    assert re.search(r"requests: +4 · .* · \$0\.\d{4}\n", shown)
+    assert "tokens were sent again (model 1)" in shown
+    table = shown.splitlines()[-5:]
     assert table[0].split() == ["request", "in", "from", "cache", "out", "cost", "sent", "again"]
-    assert [line.split()[0] for line in table[1:]] == ["1", "2", "3"]
-    assert "(resumed: by another process)" in table[3] and "resumed" not in table[1] + table[2]
+    assert [line.split()[0] for line in table[1:]] == ["1", "2", "3", "4"]
+    assert "(model: claude-sonnet-5-5 was asked before)" in table[4] and "(" not in "".join(table[1:4])

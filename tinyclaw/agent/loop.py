@@ -163,7 +163,7 @@ def _sent(session: Session, working: WorkingSet) -> Generator[Event, None, Reply
     at = session.clock()
     yield from _announce(session, working, found)
     reply = yield from _streamed(session, working)
-    session.sent = Sent(working, at)
+    session.sent = Sent.of(working, at)
     return reply
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyclaw.agent.facts import Facts
-from tinyclaw.agent.recorded import Recording
+from tinyclaw.agent.recorded import Rebuilt, Recording, last_sent
 from tinyclaw.agent.session import image_loader
-from tinyclaw.agent.start import REPLAY, Options, fixed_facts, git_text, limits_of, marks_of, target_of
+from tinyclaw.agent.start import REPLAY, Options, fixed_facts, git_text, limits_of, marks_of, price_for, target_of
+from tinyclaw.agent.view import View
 from tinyclaw.context.compiler import Inputs, WorkingSet, compile_request
+from tinyclaw.context.reuse import reuse
 from tinyclaw.context.source import load_sources, watched_patterns
 from tinyclaw.model.catalog import default_model
 from tinyclaw.model.replay import ReplayModel
@@ -19,7 +21,7 @@ from tinyclaw.state.live import LiveFiles
 from tinyclaw.state.redaction import Masker
 from tinyclaw.state.settings import load_settings
 from tinyclaw.state.snapshot import MAX_STATE_BYTES, SnapshotReader
-from tinyclaw.state.transcript.fold import Conversation
+from tinyclaw.state.transcript.fold import conversation_of
 from tinyclaw.state.transcript.prefixes import PrefixStore
 from tinyclaw.state.transcript.sessions import SessionFile, find_session
 from tinyclaw.state.workspace import TRANSCRIPTS
@@ -28,9 +30,10 @@ from tinyclaw.tools._base import load_tools
 
 @dataclass(frozen=True)
 class Preview:
-    """The working set, and the session it is the next request of; None for one that would begin now."""
+    """The working set, how it looks, and the session it is the next request of; None for one that would begin now."""
 
     working: WorkingSet
+    view: View
     session: SessionFile | None
 
 
@@ -43,7 +46,9 @@ def preview(options: Options) -> Preview:
     settings, _ = load_settings(workspace.root, workspace.user_dir, options.environment, options.flags)
     folder = workspace.root / TRANSCRIPTS
     session = find_session(folder, options.resume) if options.resume is not None else None
-    conversation = _conversation(session, options)
+    load_image = image_loader(workspace)
+    blocks = Recording.read(session.path, load_image).blocks if session else ()
+    conversation = conversation_of(blocks, load_image)
     masker = Masker(options.environment)
     sources = load_sources()
     live = LiveFiles(time.time, time.sleep, limit_bytes=MAX_STATE_BYTES)
@@ -52,6 +57,7 @@ def preview(options: Options) -> Preview:
     facts = Facts(fixed_facts(workspace, now.date().isoformat()), lambda: git_text(workspace.root, masker))
     prefixes = PrefixStore(folder, workspace.user_dir)
     target = target_of(_model_name(settings.model or conversation.model, options), settings)
+    marks = marks_of(settings, target.window_tokens)
     inputs = Inputs(
         snapshot=reader.take(facts.get()),
         conversation=conversation,
@@ -61,18 +67,27 @@ def preview(options: Options) -> Preview:
         prompts=prompt_loader(workspace.user_dir),
         target=target,
         limits=limits_of(settings),
-        marks=marks_of(settings, target.window_tokens),
+        marks=marks,
         mode=settings.mode,
         now=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
     )
-    return Preview(compile_request(inputs), session)
+    working = compile_request(inputs)
+    held = reuse(last_sent(blocks, conversation, prefixes, load_image, now), working, now, 0).tokens
+    ids = tuple(block.id for block in working.prefix.blocks)
+    price = price_for(target.model, settings)
+    view = View(working.request, ids, working.manifest, target.window_tokens, marks, held, price)
+    return Preview(working, view, session)
 
 
-def _conversation(session: SessionFile | None, options: Options) -> Conversation:
-    load_image = image_loader(options.workspace)
-    if session is None:
-        return Conversation(load_image=load_image)
-    return Recording.read(session.path, load_image).conversation()
+def recorded_view(options: Options, rebuilt: Rebuilt) -> View:
+    """How a request looks that was sent: by today's settings and prices. Raises: UsageError."""
+    settings, _ = load_settings(options.workspace.root, options.workspace.user_dir, options.environment, options.flags)
+    model = rebuilt.request.model
+    target = target_of(model, settings)
+    marks, price = marks_of(settings, target.window_tokens), price_for(model, settings)
+    return View(
+        rebuilt.request, rebuilt.sources, rebuilt.manifest, target.window_tokens, marks, rebuilt.cached_tokens, price
+    )
 
 
 def _model_name(wanted: str, options: Options) -> str:

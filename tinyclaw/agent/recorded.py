@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from tinyclaw.context.compiler import digest, rebuild_request
 from tinyclaw.context.manifest import Manifest
+from tinyclaw.context.reuse import HELD_SECONDS, Sent
 from tinyclaw.errors import StateError, UsageError
 from tinyclaw.state.files import read
 from tinyclaw.state.transcript.fold import Conversation, ImageLoader, conversation_of, usage_of
 from tinyclaw.state.transcript.grammar import Block, Parsed, parse
 from tinyclaw.state.transcript.prefixes import PrefixStore
-from tinyclaw.types import Request, Usage
+from tinyclaw.types import Request
 
 
 @dataclass(frozen=True)
 class Rebuilt:
     """A past request. ``is_exact`` says that its hash is the recorded one.
 
-    ``usage`` is what the reply reported, None when there was no reply.
+    ``record`` is its own, ``reply`` that of its answer, None when there was none. ``sources`` are the ids of its
+    system blocks.
     """
 
     request: Request
     is_exact: bool
     manifest: Manifest
-    usage: Usage | None
+    sources: tuple[str, ...]
+    record: Block
+    reply: Block | None
+
+    @property
+    def cached_tokens(self) -> int:
+        """What the provider's cache served of it or, without an answer, should have held."""
+        held = self.record.attrs.get("held")
+        return usage_of(self.reply).cache_read if self.reply else held if isinstance(held, int) else 0
 
 
 @dataclass(frozen=True)
@@ -76,7 +88,8 @@ class Recording:
         request = rebuild_request(conversation, prefix, record)
         same = digest(request, prefix, conversation.messages(request.model).messages) == record.attrs.get("sha256")
         manifest = Manifest.from_json(conversation.extended([record]).manifest)
-        return Rebuilt(request, same, manifest, self._usage(number))
+        sources = tuple(block.id for block in prefix.blocks)
+        return Rebuilt(request, same, manifest, sources, record, self._reply(number))
 
     def changes(self, first: int, second: int) -> list[str]:
         """The files that were told to have changed between two requests, and who changed them."""
@@ -85,11 +98,39 @@ class Recording:
         states = (block.attrs for block in told if block.kind == "state")
         return [f"{facts.get('path')}: {facts.get('how')}, changed {facts.get('by')}" for facts in states]
 
-    def _usage(self, number: int) -> Usage | None:
-        for block in self.blocks:
-            if block.kind == "reply" and block.attrs.get("n") == number:
-                return usage_of(block)
+    def _reply(self, number: int) -> Block | None:
+        return next((each for each in self.blocks if each.kind == "reply" and each.attrs.get("n") == number), None)
+
+
+def last_sent(
+    blocks: Sequence[Block], conversation: Conversation, prefixes: PrefixStore, load_image: ImageLoader, now: datetime
+) -> Sent | None:
+    """The last request of a session, as far as the provider's cache may still hold it; None when it cannot be rebuilt.
+
+    ``conversation`` is the fold over all ``blocks``. A request that is too old is not rebuilt, only dated.
+    """
+    manifest = Manifest.from_json(conversation.manifest)
+    at = _time(conversation.manifest.get("at"))
+    place = max((index for index, block in enumerate(blocks) if block.kind == "request"), default=-1)
+    if at is None or place < 0:
         return None
+    is_held = (now - at).total_seconds() <= HELD_SECONDS
+    then = conversation_of(blocks[:place], load_image) if is_held else conversation
+    prefix = prefixes.load(then.prefix)
+    if prefix is None:
+        return None
+    model = conversation.model
+    messages = then.messages(model).messages if is_held else ()
+    return Sent(model, prefix, messages, manifest.tokens, manifest.chars, at)
+
+
+def _time(text: object) -> datetime | None:
+    """The moment that an RFC 3339 text with a time zone names."""
+    try:
+        at = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return at if at.tzinfo else None
 
 
 def _known(numbers: list[object]) -> str:

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tinyclaw.agent.facts import Facts
+from tinyclaw.agent.recorded import last_sent
 from tinyclaw.agent.session import AskPerson, Session, image_loader
 from tinyclaw.agent.spending import Allowance
 from tinyclaw.context.clearing import WaterMarks
@@ -74,7 +75,7 @@ def open_session(options: Options) -> Session:
     resumed = _resumed(options) if options.resume is not None else None
     try:
         model = _model(options, settings, resumed.conversation.model if resumed else "")
-        price = FREE if isinstance(model, ReplayModel) else _price(model.name, settings)
+        price = FREE if isinstance(model, ReplayModel) else _limited_price(model.name, settings)
     except TinyclawError:
         if resumed:
             resumed.close()
@@ -111,6 +112,9 @@ def open_session(options: Options) -> Session:
         report=options.report,
         interrupt=options.interrupt,
     )
+    if resumed:
+        blocks, load_image = resumed.blocks, image_loader(workspace)
+        session.sent = last_sent(blocks, session.conversation, session.prefixes, load_image, options.clock())
     session.notices += [str(diagnostic) for diagnostic in diagnostics]
     session.notices += [str(rescued) for rescued in clear_leftovers(written_folders(session))]
     return session
@@ -144,12 +148,17 @@ def _model(options: Options, settings: Settings, before: str) -> Model:
     return AnthropicModel(name, endpoint, RetryPolicy(max_tries=settings.max_tries))
 
 
-def _price(model: str, settings: Settings) -> Price | None:
-    """What the model costs. Raises: UsageError when a limit is set on what it may cost, and that is not known."""
+def price_for(model: str, settings: Settings) -> Price | None:
+    """What a model costs; None when that is not known. Raises: UsageError for a price that is none."""
     try:
-        price = price_of(model, own_prices(settings.prices))
+        return price_of(model, own_prices(settings.prices))
     except ValueError as error:
         raise UsageError(f"{settings.origin('prices')}: {error}") from None
+
+
+def _limited_price(model: str, settings: Settings) -> Price | None:
+    """Raises: UsageError when a limit is set on the cost, and the price is not known."""
+    price = price_for(model, settings)
     if price is None and settings.max_cost:
         raise UsageError(
             f"what {model} costs is not known, so it cannot be kept below ${settings.max_cost:.2f}; set it under "

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from tinyclaw.agent.preview import Preview, preview
+from tinyclaw.agent.preview import Preview, preview, recorded_view
 from tinyclaw.agent.recorded import Rebuilt, Recording
 from tinyclaw.agent.session import image_loader
+from tinyclaw.agent.start import Options
+from tinyclaw.agent.view import View
 from tinyclaw.cli._here import here
 from tinyclaw.cli._opening import Choices
 from tinyclaw.state.transcript.prefixes import PrefixStore
@@ -17,7 +19,16 @@ def next_request(directory: str | None, session: str | None) -> Preview:
     """What would be sent next: in the session that was named, else in the last one, else in a new one."""
     folder = here(directory).root / TRANSCRIPTS
     wanted = session or ("last" if list_sessions(folder) else None)
-    return preview(Choices(directory, resume=wanted).options(interrupt=Interrupt(), ask=None))
+    return preview(_options(directory, wanted))
+
+
+def past_view(directory: str | None, rebuilt: Rebuilt) -> View:
+    """How a request looks that was sent."""
+    return recorded_view(_options(directory, None), rebuilt)
+
+
+def _options(directory: str | None, session: str | None) -> Options:
+    return Choices(directory, resume=session).options(interrupt=Interrupt(), ask=None)
 
 
 def recorded_request(workspace: Workspace, session: str, number: int) -> Rebuilt:

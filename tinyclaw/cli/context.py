@@ -1,18 +1,24 @@
-"""Show what a request holds, block by block: by default the next one.
+"""Show what a request holds: by default the next one.
 
-Each block with its file, lines, revision and tokens, what the conversation is made of, and what was
-cut or left out and why. ID is a session; by default it is the last one or, where there is none yet, one
-that would begin now. --request N shows the Nth request as it was sent, --diff N M what changed between two.
+The window as a bar by kind of content; each part with its tokens, share, cost, file, lines and revision,
+and whether the provider's cache holds it; what was cut or left out and why. ID is a session; by default it
+is the last one or, where there is none yet, one that would begin now. --request N shows the Nth request as
+it was sent, --diff N M what changed between two.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+from typing import TYPE_CHECKING
 
 import click
 
 from tinyclaw.cli._here import here, workspace_option
+
+if TYPE_CHECKING:
+    from tinyclaw.agent.recorded import Rebuilt
+    from tinyclaw.agent.view import View
 
 
 @click.command(help=__doc__)
@@ -24,8 +30,7 @@ from tinyclaw.cli._here import here, workspace_option
 def command(
     session: str | None, number: int | None, diff: tuple[int, int] | None, as_json: bool, directory: str | None
 ) -> int:
-    from tinyclaw.amounts import usage_words
-    from tinyclaw.cli._reading import next_request, recorded_request, recording
+    from tinyclaw.cli._reading import next_request, past_view, recorded_request, recording
     from tinyclaw.commands._manifest import difference_text, manifest_text
 
     if diff is not None and (as_json or number is not None):
@@ -38,20 +43,58 @@ def command(
         return 0
     if number is not None:
         past = recorded_request(here(directory), session or "last", number)
-        manifest, request = past.manifest, past.request
         name = recording(here(directory), session or "last").session
-        head = f"Request {number} of session {name}" + (f": {usage_words(past.usage)}" if past.usage else ": no reply")
+        head = _past_head(past, number, name)
+        view = past_view(directory, past)
         if not past.is_exact:
             click.echo("tinyclaw: the conversation was edited since; its parts are shown as they are now", err=True)
     else:
         found = next_request(directory, session)
-        manifest, request = found.working.manifest, found.working.request
+        view = found.view
         name = found.session.id if found.session else ""
         head = f"The next request of {f'session {name}' if name else 'a new session'}:"
     if as_json:
-        facts = {"session": name or None, "model": request.model}
-        click.echo(json.dumps({**facts, **manifest.scaled().to_json()}, ensure_ascii=False, indent=2))
+        click.echo(json.dumps(_json(view, name), ensure_ascii=False, indent=2))
         return 0
     click.echo(f"{head}\n")
-    click.echo(manifest_text(manifest, request, shutil.get_terminal_size((120, 24)).columns))
+    click.echo(manifest_text(view, shutil.get_terminal_size((120, 24)).columns))
     return 0
+
+
+def _past_head(past: Rebuilt, number: int, session: str) -> str:
+    """What a request used and cost and, where the cache no longer fitted it, why."""
+    from tinyclaw.amounts import dollars, usage_words
+    from tinyclaw.cli._session_text import again_words
+    from tinyclaw.state.transcript.fold import cost_of, usage_of
+
+    facts = [f"Request {number} of session {session}: no reply"]
+    if past.reply is not None:
+        cost = cost_of(past.reply)
+        price = "its cost is not known" if cost is None else dollars(cost)
+        facts = [f"Request {number} of session {session}: {usage_words(usage_of(past.reply))} · {price}"]
+    if again := again_words(past.record):
+        facts.append(f"Sent again of the request before: {again}")
+    return "\n".join(facts)
+
+
+def _json(view: View, session: str) -> dict[str, object]:
+    """The manifest, and what its parts cost."""
+    parts = [
+        {
+            "part": part.name,
+            "kind": part.kind,
+            "tokens": part.tokens,
+            "cached": part.cached,
+            "cost_usd": view.cost_usd(part.tokens, part.cached),
+        }
+        for part in view.parts
+    ]
+    return {
+        "session": session or None,
+        "model": view.request.model,
+        "window": view.window_tokens,
+        "cached": view.cached_tokens,
+        "cost_usd": view.cost_usd(view.manifest.tokens, view.cached_tokens),
+        **view.manifest.scaled().to_json(),
+        "parts": parts,
+    }

@@ -18,15 +18,26 @@ from tinyclaw.state.transcript.prefixes import Prefix
 HELD_SECONDS = 300
 """So long the cache holds what was last used, by the marks that are set here."""
 
-Cause = Literal["resumed", "model", "expired", "prefix", "summary", "cleared", "edited"]
+Cause = Literal["unknown", "model", "expired", "prefix", "summary", "cleared", "edited"]
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A request that was answered, and when it was sent."""
+    """A request that was answered: its model, prefix and messages, its size in tokens and characters, its time."""
 
-    working: WorkingSet
+    model: str
+    prefix: Prefix
+    messages: tuple[Message, ...]
+    tokens: int
+    chars: int
     at: datetime
+
+    @classmethod
+    def of(cls, working: WorkingSet, at: datetime) -> Sent:
+        """``working``, sent ``at`` that time."""
+        manifest = working.manifest
+        model = working.request.model
+        return cls(model, working.prefix, working.messages, manifest.tokens, manifest.chars, at)
 
 
 @dataclass(frozen=True)
@@ -49,19 +60,18 @@ def reuse(before: Sent | None, working: WorkingSet, at: datetime, known: int) ->
     ``known``: the tokens of the session's last request, 0 when it has had none.
     """
     if before is None:
-        return Reuse(0, known, 0, "resumed", "by another process") if known else Reuse(0, 0, 0)
-    old = before.working
+        return Reuse(0, known, 0, "unknown", "what was sent before cannot be rebuilt") if known else Reuse(0, 0, 0)
     cause, what = _whole_loss(before, working, at)
     if cause:
-        return Reuse(0, old.manifest.tokens, 0, cause, what)
-    same = sum(1 for _ in takewhile(_equal, zip(old.messages, working.messages, strict=False)))
+        return Reuse(0, before.tokens, 0, cause, what)
+    same = sum(1 for _ in takewhile(_equal, zip(before.messages, working.messages, strict=False)))
     length = working.prefix.length + sum(message.length for message in working.messages[:same])
     tokens = round(working.manifest.tokens * length / max(1, working.manifest.chars))
-    lost = sum(message.length for message in old.messages[same:])
+    lost = sum(message.length for message in before.messages[same:])
     if not lost:
         return Reuse(tokens, 0, same)
     cause, what = _partial_loss(working, same)
-    return Reuse(tokens, round(old.manifest.tokens * lost / max(1, old.manifest.chars)), same, cause, what)
+    return Reuse(tokens, round(before.tokens * lost / max(1, before.chars)), same, cause, what)
 
 
 def _equal(pair: tuple[Message, Message]) -> bool:
@@ -70,14 +80,13 @@ def _equal(pair: tuple[Message, Message]) -> bool:
 
 def _whole_loss(before: Sent, working: WorkingSet, at: datetime) -> tuple[Cause | Literal[""], str]:
     """Why nothing of the last request is held."""
-    old = before.working
-    if old.request.model != working.request.model:
-        return "model", f"{old.request.model} was asked before"
+    if before.model != working.request.model:
+        return "model", f"{before.model} was asked before"
     if (seconds := (at - before.at).total_seconds()) > HELD_SECONDS:
         return "expired", f"{seconds / 60:.0f} minutes had passed"
-    if old.prefix.hash != working.prefix.hash:
+    if before.prefix.hash != working.prefix.hash:
         reasons = [str(block.attrs.get("reason")) for block in working.blocks if block.kind == "prefix"]
-        return "prefix", f"{''.join(reasons[:1])}: {', '.join(_changed(old.prefix, working.prefix))}"
+        return "prefix", f"{''.join(reasons[:1])}: {', '.join(_changed(before.prefix, working.prefix))}"
     return "", ""
 
 

@@ -95,6 +95,11 @@ class Transcript:
         return self.header.get("session") or self.path.stem
 
     @property
+    def blocks(self) -> Sequence[Block]:
+        """All blocks of the file, in order."""
+        return self._blocks
+
+    @property
     def title(self) -> str:
         return self.header.get("title", "")
 

@@ -1,0 +1,51 @@
+"""A request as people look at it: its parts, what the cache holds of them, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tinyclaw.agent.session import Session
+from tinyclaw.context.clearing import WaterMarks
+from tinyclaw.context.compiler import WorkingSet
+from tinyclaw.context.manifest import Manifest
+from tinyclaw.context.parts import Part, parts_of
+from tinyclaw.model.prices import Price
+from tinyclaw.types import Request, Usage
+
+
+@dataclass(frozen=True)
+class View:
+    """A request, the ids of its ``sources`` in the prefix, its manifest, and what it is measured by.
+
+    ``cached_tokens``: so many, from its beginning, the provider's cache holds. ``price`` is None where not known.
+    """
+
+    request: Request
+    sources: tuple[str, ...]
+    manifest: Manifest
+    window_tokens: int
+    marks: WaterMarks
+    cached_tokens: int
+    price: Price | None
+
+    @cached_property
+    def parts(self) -> Sequence[Part]:
+        """What it is made of; the tokens add up to the manifest's."""
+        return parts_of(self.request, self.sources, self.manifest.tokens, self.cached_tokens)
+
+    def cost_usd(self, tokens: int, cached: int) -> float | None:
+        """What so many of its tokens cost, those that the cache holds and the others."""
+        if self.price is None:
+            return None
+        rates = self.price.at(self.manifest.tokens)
+        return Price((rates,)).cost(Usage(cache_read=cached, cache_write=tokens - cached))
+
+
+def next_view(session: Session, working: WorkingSet) -> View:
+    """The view of an open session's next request."""
+    held = session.reuse(working).tokens
+    ids = tuple(block.id for block in working.prefix.blocks)
+    window = session.target.window_tokens
+    return View(working.request, ids, working.manifest, window, session.marks, held, session.price)
