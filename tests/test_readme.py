@@ -27,7 +27,7 @@ PROJECT = Path(__file__).parents[1]
 README = (PROJECT / "README.md").read_text()
 LAST = "tinyclaw --resume last"
 """The prompt; it needs a terminal, and is tested on one elsewhere."""
-EXIT_CODES = {LAST: 2, 'tinyclaw run "run the tests"': 3}
+EXIT_CODES = {LAST: 2, 'tinyclaw run "run the tests"': 3, "tinyclaw why docs/x.md --request 2": 1}
 """Of the commands on the page that do not end with 0."""
 
 

@@ -29,6 +29,12 @@ def prompt_loader(user_dir: Path) -> Callable[[str], str]:
     return load
 
 
+def prompt_path(user_dir: Path, name: str) -> Path | None:
+    """The file that ``prompt_loader`` reads for a name; None when there is no such prompt."""
+    places = (user_dir / "prompts" / f"{name}.md", template_path(f"prompts/{name}.md"))
+    return next((place for place in places if place.is_file()), None)
+
+
 def _text(path: Path, mend: str) -> str | None:
     try:
         data = path.read_bytes() if path.is_file() else None

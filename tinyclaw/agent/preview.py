@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.recorded import Rebuilt, Recording, last_sent
+from tinyclaw.agent.scene import Scene
 from tinyclaw.agent.session import image_loader
 from tinyclaw.agent.start import REPLAY, Options, fixed_facts, git_text, limits_of, marks_of, price_for, target_of
 from tinyclaw.agent.view import View
@@ -20,7 +22,7 @@ from tinyclaw.prompts import prompt_loader
 from tinyclaw.state.live import LiveFiles
 from tinyclaw.state.redaction import Masker
 from tinyclaw.state.settings import load_settings
-from tinyclaw.state.snapshot import MAX_STATE_BYTES, SnapshotReader
+from tinyclaw.state.snapshot import MAX_STATE_BYTES, Snapshot, SnapshotReader
 from tinyclaw.state.transcript.fold import conversation_of
 from tinyclaw.state.transcript.prefixes import PrefixStore
 from tinyclaw.state.transcript.sessions import SessionFile, find_session
@@ -30,10 +32,11 @@ from tinyclaw.tools._base import load_tools
 
 @dataclass(frozen=True)
 class Preview:
-    """The working set, how it looks, and the session it is the next request of; None for one that would begin now."""
+    """The working set, how it looks, what it was made from, and its session; None for one that would begin now."""
 
     working: WorkingSet
     view: View
+    scene: Scene
     session: SessionFile | None
 
 
@@ -49,20 +52,16 @@ def preview(options: Options) -> Preview:
     load_image = image_loader(workspace)
     blocks = Recording.read(session.path, load_image).blocks if session else ()
     conversation = conversation_of(blocks, load_image)
-    masker = Masker(options.environment)
-    sources = load_sources()
-    live = LiveFiles(time.time, time.sleep, limit_bytes=MAX_STATE_BYTES)
-    reader = SnapshotReader(workspace, live, masker.mask, watched_patterns(sources), time.time)
     now = options.clock()
-    facts = Facts(fixed_facts(workspace, now.date().isoformat()), lambda: git_text(workspace.root, masker))
+    snapshot = _snapshot(options, now)
     prefixes = PrefixStore(folder, workspace.user_dir)
     target = target_of(_model_name(settings.model or conversation.model, options), settings)
     marks = marks_of(settings, target.window_tokens)
     inputs = Inputs(
-        snapshot=reader.take(facts.get()),
+        snapshot=snapshot,
         conversation=conversation,
         prefix=prefixes.load(conversation.prefix) if conversation.prefix else None,
-        sources=sources,
+        sources=load_sources(),
         tools=load_tools().specs(),
         prompts=prompt_loader(workspace.user_dir),
         target=target,
@@ -73,10 +72,48 @@ def preview(options: Options) -> Preview:
     )
     working = compile_request(inputs)
     held = reuse(last_sent(blocks, conversation, prefixes, load_image, now), working, now, 0).tokens
-    ids = tuple(block.id for block in working.prefix.blocks)
     price = price_for(target.model, settings)
-    view = View(working.request, ids, working.manifest, target.window_tokens, marks, held, price)
-    return Preview(working, view, session)
+    view = View(working.request, working.prefix, working.manifest, target.window_tokens, marks, held, price)
+    scene = Scene(
+        workspace=workspace,
+        transcript=workspace.relative(session.path) if session else "",
+        blocks=blocks,
+        end=len(blocks),
+        conversation=conversation.extended(working.blocks),
+        prefix=working.prefix,
+        messages=working.messages,
+        manifest=working.manifest,
+        snapshot=snapshot,
+        prefixes=prefixes,
+    )
+    return Preview(working, view, scene, session)
+
+
+def _snapshot(options: Options, now: datetime) -> Snapshot:
+    """What the live files say now."""
+    workspace = options.workspace
+    masker = Masker(options.environment)
+    live = LiveFiles(time.time, time.sleep, limit_bytes=MAX_STATE_BYTES)
+    reader = SnapshotReader(workspace, live, masker.mask, watched_patterns(load_sources()), time.time)
+    facts = Facts(fixed_facts(workspace, now.date().isoformat()), lambda: git_text(workspace.root, masker))
+    return reader.take(facts.get())
+
+
+def recorded_scene(options: Options, recording: Recording, rebuilt: Rebuilt) -> Scene:
+    """What a request was made from that was sent; the live files are those of now."""
+    workspace = options.workspace
+    return Scene(
+        workspace=workspace,
+        transcript=workspace.relative(recording.path),
+        blocks=recording.blocks,
+        end=rebuilt.place,
+        conversation=rebuilt.conversation,
+        prefix=rebuilt.prefix,
+        messages=rebuilt.messages,
+        manifest=rebuilt.manifest,
+        snapshot=_snapshot(options, options.clock()),
+        prefixes=PrefixStore(workspace.root / TRANSCRIPTS, workspace.user_dir),
+    )
 
 
 def recorded_view(options: Options, rebuilt: Rebuilt) -> View:
@@ -86,7 +123,7 @@ def recorded_view(options: Options, rebuilt: Rebuilt) -> View:
     target = target_of(model, settings)
     marks, price = marks_of(settings, target.window_tokens), price_for(model, settings)
     return View(
-        rebuilt.request, rebuilt.sources, rebuilt.manifest, target.window_tokens, marks, rebuilt.cached_tokens, price
+        rebuilt.request, rebuilt.prefix, rebuilt.manifest, target.window_tokens, marks, rebuilt.cached_tokens, price
     )
 
 

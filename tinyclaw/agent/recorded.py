@@ -12,9 +12,9 @@ from tinyclaw.context.manifest import Manifest
 from tinyclaw.context.reuse import HELD_SECONDS, Sent
 from tinyclaw.errors import StateError, UsageError
 from tinyclaw.state.files import read
-from tinyclaw.state.transcript.fold import Conversation, ImageLoader, conversation_of, usage_of
+from tinyclaw.state.transcript.fold import Conversation, ImageLoader, Message, conversation_of, usage_of
 from tinyclaw.state.transcript.grammar import Block, Parsed, parse
-from tinyclaw.state.transcript.prefixes import PrefixStore
+from tinyclaw.state.transcript.prefixes import Prefix, PrefixStore
 from tinyclaw.types import Request
 
 
@@ -22,14 +22,17 @@ from tinyclaw.types import Request
 class Rebuilt:
     """A past request. ``is_exact`` says that its hash is the recorded one.
 
-    ``record`` is its own, ``reply`` that of its answer, None when there was none. ``sources`` are the ids of its
-    system blocks.
+    ``record`` is its own, the recording's block at index ``place``; ``reply`` is that of its answer, None when there
+    was none. ``conversation`` is the fold over the blocks before it, ``messages`` what that gave.
     """
 
     request: Request
     is_exact: bool
     manifest: Manifest
-    sources: tuple[str, ...]
+    prefix: Prefix
+    conversation: Conversation
+    messages: tuple[Message, ...]
+    place: int
     record: Block
     reply: Block | None
 
@@ -86,10 +89,18 @@ class Recording:
                 "restore the file, from git for example"
             )
         request = rebuild_request(conversation, prefix, record)
-        same = digest(request, prefix, conversation.messages(request.model).messages) == record.attrs.get("sha256")
-        manifest = Manifest.from_json(conversation.extended([record]).manifest)
-        sources = tuple(block.id for block in prefix.blocks)
-        return Rebuilt(request, same, manifest, sources, record, self._reply(number))
+        messages = conversation.messages(request.model).messages
+        return Rebuilt(
+            request,
+            is_exact=digest(request, prefix, messages) == record.attrs.get("sha256"),
+            manifest=Manifest.from_json(conversation.extended([record]).manifest),
+            prefix=prefix,
+            conversation=conversation,
+            messages=messages,
+            place=places[number],
+            record=record,
+            reply=self._reply(number),
+        )
 
     def changes(self, first: int, second: int) -> list[str]:
         """The files that were told to have changed between two requests, and who changed them."""

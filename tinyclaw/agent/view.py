@@ -12,18 +12,19 @@ from tinyclaw.context.compiler import WorkingSet
 from tinyclaw.context.manifest import Manifest
 from tinyclaw.context.parts import Part, parts_of
 from tinyclaw.model.prices import Price
+from tinyclaw.state.transcript.prefixes import Prefix
 from tinyclaw.types import Request, Usage
 
 
 @dataclass(frozen=True)
 class View:
-    """A request, the ids of its ``sources`` in the prefix, its manifest, and what it is measured by.
+    """A request, its prefix and manifest, and what it is measured by.
 
     ``cached_tokens``: so many, from its beginning, the provider's cache holds. ``price`` is None where not known.
     """
 
     request: Request
-    sources: tuple[str, ...]
+    prefix: Prefix
     manifest: Manifest
     window_tokens: int
     marks: WaterMarks
@@ -33,7 +34,9 @@ class View:
     @cached_property
     def parts(self) -> Sequence[Part]:
         """What it is made of; the tokens add up to the manifest's."""
-        return parts_of(self.request, self.sources, self.manifest.tokens, self.cached_tokens)
+        return parts_of(
+            self.request, [block.id for block in self.prefix.blocks], self.manifest.tokens, self.cached_tokens
+        )
 
     def cost_usd(self, tokens: int, cached: int) -> float | None:
         """What so many of its tokens cost, those that the cache holds and the others."""
@@ -46,6 +49,5 @@ class View:
 def next_view(session: Session, working: WorkingSet) -> View:
     """The view of an open session's next request."""
     held = session.reuse(working).tokens
-    ids = tuple(block.id for block in working.prefix.blocks)
     window = session.target.window_tokens
-    return View(working.request, ids, working.manifest, window, session.marks, held, session.price)
+    return View(working.request, working.prefix, working.manifest, window, session.marks, held, session.price)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tinyclaw.agent.preview import Preview, preview, recorded_view
+from tinyclaw.agent.preview import Preview, preview, recorded_scene, recorded_view
 from tinyclaw.agent.recorded import Rebuilt, Recording
+from tinyclaw.agent.scene import Scene
 from tinyclaw.agent.session import image_loader
 from tinyclaw.agent.start import Options
 from tinyclaw.agent.view import View
@@ -25,6 +26,20 @@ def next_request(directory: str | None, session: str | None) -> Preview:
 def past_view(directory: str | None, rebuilt: Rebuilt) -> View:
     """How a request looks that was sent."""
     return recorded_view(_options(directory, None), rebuilt)
+
+
+def scene(directory: str | None, session: str | None, number: int | None) -> tuple[str, Scene]:
+    """A request with what it was made from, and its name: the Nth of a session or, without a number, the next one.
+
+    Raises: UsageError, StateError.
+    """
+    options = _options(directory, None)
+    if number is None:
+        found = next_request(directory, session)
+        return f"the next request of {f'session {found.session.id}' if found.session else 'a new session'}", found.scene
+    recorded = recording(options.workspace, session or "last")
+    rebuilt = recorded.request(number, PrefixStore(options.workspace.root / TRANSCRIPTS, options.workspace.user_dir))
+    return f"request {number} of session {recorded.session}", recorded_scene(options, recorded, rebuilt)
 
 
 def _options(directory: str | None, session: str | None) -> Options:
