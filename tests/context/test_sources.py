@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
 import tinyclaw.context.sources.skills as skills_source
 from tests.context.conftest import TARGET, Bench
 from tinyclaw.context.source import Limits
+from tinyclaw.errors import StateError
 from tinyclaw.state.snapshot import MAX_RECORDS
 from tinyclaw.state.transcript.prefixes import PrefixStore
 
@@ -237,3 +239,78 @@ def test_private_text_does_not_reach_the_workspaces_prefix_file(bench: Bench):
     assert all("my private rules" not in text for text in committed)
     assert PrefixStore(bench.root / ".transcripts", bench.user).load(prefix.hash) == prefix
     assert PrefixStore(bench.root / ".transcripts", bench.root).load(prefix.hash) is None
+
+
+# The workspace's own sources
+
+
+def stated(working) -> dict[str, str]:
+    return {block.attrs["path"]: block.text for block in working.blocks if block.kind == "state"}
+
+
+def test_a_file_of_the_sources_folder_is_stated_and_its_changes_are(bench: Bench):
+    path = ".tinyclaw/sources/sprint.md"
+    bench.write(path, "---\npriority: 30\n---\n\nWe ship on Friday.\n" + "And then rest.\n" * 20)
+    working = bench.compile()
+    assert "We ship on Friday." in stated(working)[path] and "priority" not in stated(working)[path]
+    entry = working.manifest.entries["own:sprint"]
+    assert (entry.file, entry.lines, entry.note) == (path, "4-25", "")
+    bench.reply()
+    bench.say("go on")
+    bench.write(path, "---\npriority: 30\n---\n\nWe ship on Monday.\n" + "And then rest.\n" * 20)
+    assert "+We ship on Monday." in stated(bench.compile())[path]
+    (bench.root / path).unlink()
+    assert 'how="gone"' in stated(bench.compile())[path]
+
+
+def test_a_command_of_a_source_is_never_run_and_that_is_said(bench: Bench):
+    bench.write(".tinyclaw/sources/status.md", "---\ncommand: touch ran\nrequired: true\n---\n")
+    working = bench.compile()
+    assert stated(working) == {} and not (bench.root / "ran").exists()
+    assert working.manifest.entries["own:status"].place == "out"
+    assert any(
+        note.startswith(".tinyclaw/sources/status.md: left out: its command is not run") for note in working.notes
+    )
+
+
+def test_a_required_source_without_a_text_stops_the_request_and_another_is_left_out(bench: Bench):
+    bench.write(".tinyclaw/sources/a.md", "---\nrequired: false\n---\n")
+    assert bench.peek().manifest.entries["own:a"].note == "left out: it is empty"
+    bench.write(".tinyclaw/sources/a.md", "---\nrequired: true\n---\n")
+    with pytest.raises(StateError, match=r"own:a cannot be made: left out: it is empty"):
+        bench.peek()
+
+
+def test_a_source_of_low_priority_falls_out_first_and_a_required_one_never(bench: Bench):
+    for name, head in (("low", "priority: 1"), ("high", "priority: 90"), ("must", "priority: 0\nrequired: true")):
+        bench.write(f".tinyclaw/sources/{name}.md", f"---\n{head}\n---\n" + f"{name} words\n" * 1000)
+    small = replace(TARGET, window_tokens=20_000, max_tokens=4_000)
+    entries = bench.compile(target=small).manifest.entries
+    assert [entries[f"own:{name}"].place for name in ("low", "high", "must")] == ["out", "event", "event"]
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (
+            "---\npriorty: 3\n---\nwords\n",
+            'line 2: "priorty" means nothing here; known are priority, required, command',
+        ),
+        ("---\npriority: high\n---\nwords\n", 'line 2: "high" is no priority; use a whole number from 0 to 100'),
+        ("---\nrequired: maybe\n---\nwords\n", 'line 2: "maybe" is no required; use true or false'),
+    ],
+)
+def test_a_faulty_field_loses_nothing_and_is_said(bench: Bench, text, note):
+    bench.write(".tinyclaw/sources/a.md", text)
+    working = bench.compile()
+    assert "words" in stated(working)[".tinyclaw/sources/a.md"]
+    assert note in working.manifest.entries["own:a"].note
+
+
+def test_only_markdown_files_of_the_folder_itself_are_sources(bench: Bench):
+    for name in ("a.txt", ".hidden.md", "deep/b.md"):
+        bench.write(f".tinyclaw/sources/{name}", "words\n")
+    assert stated(bench.compile()) == {}
+    for number in range(MAX_RECORDS + 3):
+        bench.write(f".tinyclaw/sources/{number:04}.md", "words\n")
+    assert bench.compile().manifest.entries["own"].note == "left out: 3 more files than are read"

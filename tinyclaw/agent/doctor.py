@@ -94,7 +94,10 @@ def _live_files(workspace: Workspace) -> Iterator[tuple[Path, str]]:
                 yield from ((link / name, workspace.relative(link / name)) for name in names)
             continue
         parent, _, last = pattern.rpartition("/")
-        paths = [each / last for each in sorted(folder.glob(parent))] if "*" in parent else [folder / pattern]
+        if "*" in parent:
+            paths = [each / last for each in sorted(folder.glob(parent))]
+        else:
+            paths = sorted(folder.glob(pattern)) if "*" in last else [folder / pattern]
         yield from ((path, shown + path.relative_to(folder).as_posix()) for path in paths)
 
 

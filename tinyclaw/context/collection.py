@@ -21,6 +21,14 @@ class Part(NamedTuple):
     source: Source
     piece: Piece
 
+    @property
+    def priority(self) -> int:
+        return self.source.priority if self.piece.priority is None else self.piece.priority
+
+    @property
+    def is_required(self) -> bool:
+        return self.source.required if self.piece.required is None else self.piece.required
+
 
 @dataclass(frozen=True)
 class Collected:
@@ -38,7 +46,7 @@ class Collected:
 def collect(sources: Sequence[Source], context: SourceContext) -> Collected:
     """The pieces of all sources, in order.
 
-    Raises: StateError when a required source fails or has nothing to say.
+    Raises: StateError when a required source, or a required piece, fails or has nothing to say.
     """
     parts: list[Part] = []
     failed: dict[str, Entry] = {}
@@ -54,7 +62,13 @@ def collect(sources: Sequence[Source], context: SourceContext) -> Collected:
             continue
         if source.required and not pieces:
             raise StateError(f"the prompt's part {source.name} has nothing to say, and no request goes without it")
-        parts += [Part(source, piece) for piece in pieces]
+        for part in (Part(source, piece) for piece in pieces):
+            if part.piece.text.strip():
+                parts.append(part)
+            elif part.is_required:
+                raise StateError(f"the prompt's part {part.piece.id} cannot be made: {part.piece.note}")
+            else:
+                failed[part.piece.id] = Entry("out", 0, part.piece.path, note=part.piece.note)
     return Collected(tuple(parts), failed, frozenset(unknown))
 
 
@@ -66,12 +80,12 @@ def fit(collected: Collected, room_tokens: int, estimator: Estimator) -> Collect
     parts = list(collected.parts)
     left_out = dict(collected.left_out)
     used = sum(estimator.tokens(len(part.piece.text)) for part in parts)
-    for part in sorted(collected.parts, key=lambda part: part.source.priority):
+    for part in sorted(collected.parts, key=lambda part: part.priority):
         piece = part.piece
         tokens = estimator.tokens(len(piece.text))
         marker = replace(piece, text=_marker(piece, tokens), revision=LEFT_OUT)
         saved = tokens - (estimator.tokens(len(marker.text)) if piece.path else 0)
-        if used <= room_tokens or part.source.required or saved <= 0:
+        if used <= room_tokens or part.is_required or saved <= 0:
             continue
         note = (
             f"left out: it takes about {tokens:,} tokens, all files together may take {room_tokens:,}, "

@@ -48,8 +48,9 @@ class Piece:
     """A text for the prompt and where it comes from.
 
     ``path`` makes the piece a live file: a change of ``revision`` is stated in the conversation.
-    ``lines`` says which lines of the file are in, ``note`` what was cut and why. ``private`` text
-    comes from the user level and is not written into the workspace.
+    ``lines`` says which lines of the file are in, ``note`` what was cut and why. A blank ``text`` with a note is
+    left out for that reason. ``private`` text comes from the user level and is not written into the workspace.
+    ``priority`` and ``required`` are the source's where they are None.
     """
 
     id: str
@@ -59,6 +60,8 @@ class Piece:
     lines: str = ""
     note: str = ""
     private: bool = False
+    priority: int | None = None
+    required: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class Source:
         """
         result = self.function(context)
         if result is not None and not isinstance(result, str):
-            return tuple(piece for piece in result if piece.text.strip())
+            return tuple(piece for piece in result if piece.text.strip() or piece.note)
         watched = list(context.snapshot.files(*self.watches))
         if len(self.watches) == len(watched) == 1:
             return self._file_piece(watched[0], result, context.limits.document_bytes)

@@ -2,8 +2,8 @@
 
 A pattern names what a source wants to see: ``PLAN.md`` (a file at the root), ``user:AGENTS.md`` (at
 the user level), ``chain:AGENTS.md|CLAUDE.md`` (in each folder from the root to where we work, the
-first name that is there) or ``skills/*/SKILL.md`` (a folder of records, of which no more than
-``MAX_RECORDS`` are read). Nothing here is proportional to the workspace: only the named files and
+first name that is there), ``notes/*.md`` or ``skills/*/SKILL.md`` (a folder of records, of which no more
+than ``MAX_RECORDS`` are read). Nothing here is proportional to the workspace: only the named files and
 folders are looked at, and a file that has not changed costs one stat.
 """
 
@@ -110,7 +110,7 @@ class SnapshotReader:
             for folder in self._workspace.chain():
                 yield from islice(self._files([folder / name for name in names], private), 1)
         elif "*" in pattern:
-            folder_name, _, name = pattern.removeprefix(USER).partition("*/")
+            folder_name, _, name = pattern.removeprefix(USER).partition("*")
             records = self._folders.setdefault(pattern, _Folder(top / folder_name, name))
             yield from self._records(records, private)
         else:
@@ -186,18 +186,19 @@ None for what is absent, empty for what cannot be looked at.
 
 
 class _Folder:
-    """The files ``<folder>/*/<name>``: listed again only when the folder's own times say so.
+    """The files ``<folder>/*<ending>``: listed again only when the folder's own times say so.
 
-    ``files`` are what was read when the looks at ``paths`` were ``proven``.
+    ``ending`` is ``/SKILL.md``, for a folder for each record, or ``.md``. ``files`` are what was read when the looks at
+    ``paths`` were ``proven``.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, ending: str) -> None:
         self.paths: list[Path] = []
         self.unread = 0
         self.files: list[StateFile] = []
         self.proven: list[_Look] | None = None
         self._folder = folder
-        self._name = name
+        self._ending = ending
         self._listed: tuple[int, int] | None = None
         self._names: list[str] = []
 
@@ -217,16 +218,22 @@ class _Folder:
             if times == self._listed:
                 return
             with os.scandir(self._folder) as entries:
-                names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
+                names = sorted(self._record(entry.name) for entry in entries if self._is_record(entry.name))
         except OSError:
             names, self._listed = [], None
         else:
             # A folder's time is coarse: after a change within these seconds it is listed again.
             self._listed = times if now - status.st_mtime > RACY_SECONDS else None
-        paths = [self._folder / each / self._name for each in names[:MAX_RECORDS]]
+        paths = [self._folder / each for each in names[:MAX_RECORDS]]
         if paths != self.paths:
             self.paths, self._names, self.proven = paths, list(map(str, paths)), None
         self.unread = len(names) - len(paths)
+
+    def _is_record(self, entry: str) -> bool:
+        return not entry.startswith(".") and (self._ending.startswith("/") or entry.endswith(self._ending))
+
+    def _record(self, entry: str) -> str:
+        return entry + self._ending if self._ending.startswith("/") else entry
 
 
 def _look(name: str) -> _Look:
