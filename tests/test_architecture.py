@@ -57,6 +57,7 @@ def test_every_tool_tells_the_model_what_it_does():
         "grep",
         "plan",
         "read",
+        "search_sessions",
         "todo",
         "write",
     ]

@@ -343,3 +343,29 @@ def test_a_recorded_session_with_refused_requests_is_replayed_to_its_end(api, st
     again.model, again.marks = session.model, session.marks
     assert [turn(again, text)[-1].text for text in said] == answers
     assert again.conversation.summary is not None
+
+
+def test_what_a_summary_stands_for_can_be_looked_up(api, start, turn, big):
+    (big / "a.txt").write_text("one\nthe NEEDLE is here\n")
+    calls = [[("search_sessions", {"text": text})] for text in ("the needle", "no such word", " ", "Yes.")]
+    server = api(
+        [
+            *reads(1, "a.txt"),
+            reply("Seen."),
+            reply("Yes."),
+            reply(SUMMARY),
+            *(reply(tools=each) for each in calls),
+            reply("Done."),
+        ]
+    )
+    session = start(server)
+    turn(session, "first")
+    turn(session, "second")
+    list(summarize_now(session))
+    turn(session, "where was it?")
+    found, none, blank, other = results(server.requests[-1])
+    transcript = session.workspace.relative(session.transcript.path)
+    line = session.transcript.path.read_text().split("\n").index("the NEEDLE is here") + 1
+    assert found.split("\n\n") == [f"{transcript}:{line}: the NEEDLE is here", "1 line"]
+    assert none.endswith("no line has it")
+    assert "not blank" in blank and "Yes." in other

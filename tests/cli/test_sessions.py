@@ -137,6 +137,8 @@ def test_a_search_finds_what_was_said_called_and_answered_and_what_was_kept_besi
     assert len(tinyclaw("sessions", "search", "the answer", cwd=workspace).stdout.splitlines()) >= 2
     nothing = tinyclaw("sessions", "search", "answer (is", cwd=workspace)
     assert (nothing.returncode, nothing.stdout) == (1, "")
+    assert tinyclaw("sessions", "search", '"sha256":', cwd=workspace).returncode == 1, "records are not what was said"
+    assert tinyclaw("sessions", "search", " ", cwd=workspace).returncode == 2
     cut = tinyclaw("sessions", "search", "number", "--limit", "3", cwd=workspace)
     assert len(cut.stdout.splitlines()) == 3 and "--limit" in cut.stderr
 

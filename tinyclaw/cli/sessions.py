@@ -77,27 +77,15 @@ def search(text: str, limit: int, directory: str | None) -> int:
 
     Gives file, line and text; case does not matter. Exit code 1 when there is nothing.
     """
-    import re
-
-    from tinyclaw.state.transcript.prefixes import FOLDER
-    from tinyclaw.state.workspace import OUTPUTS, TRANSCRIPTS
-    from tinyclaw.tools._search import SECONDS, find_lines
-    from tinyclaw.tools._searcher import Grep
+    from tinyclaw.tools._sessions import search_sessions
     from tinyclaw.types import Interrupt
     from tinyclaw.width import harmless
 
-    workspace = here(directory)
-    left, found = limit, 0
-    for folder in (TRANSCRIPTS, OUTPUTS):
-        if not (workspace.root / folder).is_dir() or not left:
-            continue
-        left_out = [f"{TRANSCRIPTS}/{FOLDER}"]
-        query = Grep(str(workspace.root), folder, left_out, re.escape(text), "", True, 0, left, SECONDS)
-        matches = find_lines(query, Interrupt())
-        for line in matches.lines:
-            click.echo(harmless(line))
-        found += matches.matches
-        left -= min(matches.matches, left)
-    if not left:
+    if not text.strip() or "\n" in text:
+        raise click.UsageError("the text is part of one line, and not blank")
+    found = search_sessions(here(directory).root, text, limit, Interrupt())
+    for line in found.lines:
+        click.echo(harmless(line))
+    if found.more:
         click.echo(f"the first {limit} lines are shown; give more of the text, or --limit", err=True)
-    return 0 if found else 1
+    return 0 if found.lines else 1
