@@ -27,11 +27,12 @@ from tinyclaw.agent.loop import run_turn
 from tinyclaw.agent.session import Session
 from tinyclaw.context import clearing
 from tinyclaw.context.clearing import WaterMarks
+from tinyclaw.model.catalog import default_model
 
 STEPS = 200
 CONSTRAINTS = ("Never touch legacy/.", "Python 3.9 must keep working.", "Keep the name `total_v2`.")
 TASK = "Go through all files and logs and report what is odd.\n" + "\n".join(f"- {each}" for each in CONSTRAINTS)
-SWEEP = tuple(itertools.product((2.0, 3.0, 4.0, 5.0, 6.0), (60_000, 80_000, 100_000)))
+SWEEP = tuple(itertools.product((2.0, 4.0, 5.0, 5.5, 6.0), (60_000, 80_000, 100_000)))
 """``clearing.PAYS`` and the high-water mark."""
 _MARK = {"cache_control": {"type": "ephemeral"}}
 
@@ -78,7 +79,9 @@ def session(window: int, *, marks: WaterMarks | None = None, edits: bool = False
         fill(root)
         steps = iter([*calls(), reply("Nothing is odd.")])
         with MessagesApi(
-            lambda body: summary() if is_for_summary(body) else next(steps), window_tokens=window
+            lambda body: summary() if is_for_summary(body) else next(steps),
+            window_tokens=window,
+            models={default_model("main"): (window, 32_000)},
         ) as server:
             running = opened(root, server.url)
             if marks:

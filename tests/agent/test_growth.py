@@ -105,7 +105,7 @@ def test_an_unchanged_file_is_not_told_twice_while_its_content_is_in_view(api, s
 
 
 def test_a_clear_is_in_the_transcript_and_a_resume_sends_the_same(api, start, turn, big):
-    server = api([*reads(30), reply("Done."), reply("Again.")])
+    server = api([*reads(40), reply("Done."), reply("Again.")])
     session = start(server)
     turn(session)
     before = session.conversation.messages(session.target.model).messages
@@ -126,8 +126,7 @@ def test_what_is_older_is_summarized_and_the_persons_words_stay_word_for_word(ap
     server = api([*[reply("x" * 20_000, tools=[("glob", {"pattern": "*"})])] * 20, reply("Done.")])
     server.reset(lambda body: reply(SUMMARY) if asks_for_summary(body) else next(steps))
     steps = iter([*[reply("y" * 20_000, tools=[("glob", {"pattern": "*"})])] * 20, reply("Done.")])
-    session = start(server)
-    session.marks = WaterMarks(40_000, 15_000)
+    session = start(server, high_water_tokens=40_000, low_water_tokens=15_000)
     events = turn(session, RULE)
     assert events[-1].reason == "done" and server.refused == []
     assert any(isinstance(event, ConversationSummarized) for event in events)
@@ -190,8 +189,7 @@ def test_after_three_failures_no_summary_is_tried_by_itself(api, start, turn, bi
     server = api([])
     steps = iter([*[reply("y" * 20_000, tools=[("glob", {"pattern": "*"})])] * 12, reply("Done.")])
     server.reset(lambda body: fault(400, "no") if asks_for_summary(body) else next(steps))
-    session = start(server)
-    session.marks = WaterMarks(20_000, 2_000)
+    session = start(server, high_water_tokens=20_000, low_water_tokens=2_000)
     events = turn(session)
     assert events[-1].reason == "done"
     said = [event.text for event in events if isinstance(event, Notice) and "could not be summarized" in event.text]
@@ -270,7 +268,7 @@ def test_a_summary_between_turns_leaves_them_between_turns(api, start, turn, big
 
 
 def test_a_summary_of_a_conversation_over_the_window_is_made_in_parts_with_room_to_answer(api, start, turn, big):
-    server = api([])
+    server = api([], models={})
     steps = iter([*[reply("y" * 30_000, tools=[("glob", {"pattern": "*"})])] * 8, reply("Done."), reply("End.")])
     server.reset(lambda body: reply(SUMMARY) if asks_for_summary(body) else next(steps))
     session = start(server, high_water_tokens=900_000)
@@ -286,13 +284,12 @@ def test_a_summary_of_a_conversation_over_the_window_is_made_in_parts_with_room_
 
 def test_a_provider_that_counts_more_than_we_do_is_answered_with_a_summary(api, start, turn, big):
     """After the refusal nothing corrects our estimate, and it is over the window, too."""
-    server = api([])
+    server = api([], models={})
     too_long = fault(400, "prompt is too long: 9 tokens > 8 maximum")
     steps = iter([reply("z" * 150_000), reply("z" * 150_000), too_long, reply("Done.")])
     server.reset(lambda body: reply(SUMMARY) if asks_for_summary(body) else next(steps))
-    session = start(server)
+    session = start(server, high_water_tokens=10**6, low_water_tokens=10**6)
     session.target = replace(session.target, window_tokens=95_000, max_tokens=8_000, chars_per_token=3.0)
-    session.marks = WaterMarks(10**6, 10**6)
     turn(session, RULE)
     turn(session, "second")
     assert turn(session, "third")[-1].reason == "done"
@@ -332,15 +329,15 @@ def test_a_recorded_session_with_refused_requests_is_replayed_to_its_end(api, st
     steps = iter([*long, *([no] if refused == "a request" else []), reply("Done."), reply("End.")])
     refusals = iter([no] if refused == "a summary" else [])
     server.reset(lambda body: next(refusals, reply(SUMMARY)) if asks_for_summary(body) else next(steps))
-    session = start(server)
-    session.marks = WaterMarks(10**6, 10**6) if refused == "a request" else WaterMarks(20_000, 2_000)
+    high, low = (10**6, 10**6) if refused == "a request" else (20_000, 2_000)
+    session = start(server, high_water_tokens=high, low_water_tokens=low)
     said = [f"text {number}" for number in range(10)]
     answers = [turn(session, text)[-1].text for text in said]
     assert session.conversation.summary is not None
     session.model = ReplayModel(session.transcript.path, big / "user")
     session.close()
-    again = start(server)
-    again.model, again.marks = session.model, session.marks
+    again = start(server, high_water_tokens=high, low_water_tokens=low)
+    again.model = session.model
     assert [turn(again, text)[-1].text for text in said] == answers
     assert again.conversation.summary is not None
 

@@ -10,7 +10,6 @@ import pytest
 from tests.agent.conftest import NOON
 from tests.messages_api import fault, reply
 from tinyclaw.agent.compaction import summarize_now
-from tinyclaw.context.clearing import WaterMarks
 from tinyclaw.errors import LimitReached, UsageError
 from tinyclaw.model.prices import price_of
 from tinyclaw.state.transcript.grammar import parse
@@ -113,8 +112,7 @@ def test_requests_beside_the_conversation_count_for_the_limit_on_requests(api, s
     server = api([])
     steps = iter([reply("y" * 20_000, tools=LIST)] * 40)
     server.reset(lambda body: reply(SUMMARY) if asks_for_summary(body) else next(steps))
-    session = start(server, max_requests=12)
-    session.marks = WaterMarks(40_000, 15_000)
+    session = start(server, max_requests=12, high_water_tokens=40_000, low_water_tokens=15_000)
     ended = turn(session)[-1]
     assert any(asks_for_summary(request) for request in server.requests)
     assert (ended.reason, ended.requests, len(server.requests)) == ("limit", 12, 12)

@@ -146,6 +146,8 @@ def _exchange(session: Session) -> Generator[Event, None, Reply]:
     milliseconds = round((time.monotonic() - began) * 1000)
     cost = session.cost(reply.usage)
     reply = _record_reply(session, reply, milliseconds, cost)
+    if session.budgets is not None:
+        session.budgets.grown(reply.usage)
     yield ReplyReceived(session.conversation.requests, reply.text, reply.stop_reason, reply.usage, milliseconds, cost)
     return reply
 

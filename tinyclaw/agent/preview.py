@@ -11,7 +11,17 @@ from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.recorded import Rebuilt, Recording, last_sent
 from tinyclaw.agent.scene import Scene
 from tinyclaw.agent.session import image_loader
-from tinyclaw.agent.start import REPLAY, Options, fixed_facts, git_text, limits_of, marks_of, price_for, target_of
+from tinyclaw.agent.start import (
+    REPLAY,
+    Options,
+    fixed_facts,
+    git_text,
+    limits_file,
+    limits_of,
+    marks_of,
+    price_for,
+    target_of,
+)
 from tinyclaw.agent.view import View
 from tinyclaw.context.compiler import Inputs, WorkingSet, compile_request
 from tinyclaw.context.reuse import reuse
@@ -55,7 +65,8 @@ def preview(options: Options) -> Preview:
     now = options.clock()
     snapshot = _snapshot(options, now)
     prefixes = PrefixStore(folder, workspace.user_dir)
-    target = target_of(_model_name(settings.model or conversation.model, options), settings)
+    model = _model_name(settings.model or conversation.model, options)
+    target = target_of(model, settings, limits_file(options).of(model))
     marks = marks_of(settings, target.window_tokens)
     inputs = Inputs(
         snapshot=snapshot,
@@ -120,7 +131,7 @@ def recorded_view(options: Options, rebuilt: Rebuilt) -> View:
     """How a request looks that was sent: by today's settings and prices. Raises: UsageError."""
     settings, _ = load_settings(options.workspace.root, options.workspace.user_dir, options.environment, options.flags)
     model = rebuilt.request.model
-    target = target_of(model, settings)
+    target = target_of(model, settings, limits_file(options).of(model))
     marks, price = marks_of(settings, target.window_tokens), price_for(model, settings)
     return View(
         rebuilt.request, rebuilt.prefix, rebuilt.manifest, target.window_tokens, marks, rebuilt.cached_tokens, price

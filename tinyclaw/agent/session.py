@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal
 
+from tinyclaw.agent.budgets import Budgets
 from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.hints import Hints
 from tinyclaw.agent.spending import Allowance
@@ -68,6 +69,7 @@ class Session:
         marks: the sizes above and down to which the conversation is made smaller.
         price: what the model costs; None when that is not known.
         allowance: what one turn may use. ``spent_before``: what the session had used when the turn began.
+        budgets: learns the limits of the server's models; None where there is no server.
         sent: the last request that was answered, as the provider's cache holds it.
         failed_summaries: how many have failed in a row.
         is_summary_asked: one is to be made before the next request.
@@ -102,6 +104,7 @@ class Session:
     failures: list[str] = field(default_factory=list)
     failed_summaries: int = 0
     is_summary_asked: bool = False
+    budgets: Budgets | None = None
     spent_before: Spent = field(default_factory=Spent)
     sent: Sent | None = None
     _said: set[str] = field(default_factory=set)

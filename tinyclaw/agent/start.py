@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from tinyclaw.agent.budgets import Budgets
 from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.recorded import last_sent
 from tinyclaw.agent.session import AskPerson, Session, image_loader
@@ -21,6 +22,9 @@ from tinyclaw.context.source import Limits, load_sources, watched_patterns
 from tinyclaw.errors import StateError, TinyclawError, UsageError
 from tinyclaw.model.base import Model
 from tinyclaw.model.catalog import ModelInfo, default_model, lookup
+from tinyclaw.model.connection import Endpoint, server_of
+from tinyclaw.model.limits import Limits as ModelLimits
+from tinyclaw.model.limits import LimitsFile
 from tinyclaw.model.prices import FREE, Price, own_prices, price_of
 from tinyclaw.model.replay import ReplayModel
 from tinyclaw.prompts import prompt_loader
@@ -74,8 +78,8 @@ def open_session(options: Options) -> Session:
     masker = Masker(options.environment)
     resumed = _resumed(options) if options.resume is not None else None
     try:
-        model = _model(options, settings, resumed.conversation.model if resumed else "")
-        price = FREE if isinstance(model, ReplayModel) else _limited_price(model.name, settings)
+        model, endpoint = _model(options, settings, resumed.conversation.model if resumed else "")
+        price = FREE if endpoint is None else _limited_price(model.name, settings)
     except TinyclawError:
         if resumed:
             resumed.close()
@@ -85,7 +89,8 @@ def open_session(options: Options) -> Session:
     sources = load_sources()
     outputs = Outputs(workspace.root, transcript.session, masker.mask)
     started = options.clock().date().isoformat() if not isinstance(model, ReplayModel) else model.recorded_date
-    target = target_of(model.name, settings)
+    limits = limits_file(options)
+    target = target_of(model.name, settings, limits.of(model.name) if endpoint else None)
     session = Session(
         workspace=workspace,
         transcript=transcript,
@@ -112,6 +117,8 @@ def open_session(options: Options) -> Session:
         report=options.report,
         interrupt=options.interrupt,
     )
+    if endpoint is not None:
+        session.budgets = _budgets(session, endpoint, limits, settings, options)
     if resumed:
         blocks, load_image = resumed.blocks, image_loader(workspace)
         session.sent = last_sent(blocks, session.conversation, session.prefixes, load_image, options.clock())
@@ -131,21 +138,23 @@ def written_folders(session: Session) -> Iterator[Path]:
                 yield workspace.resolve(name).parent
 
 
-def _model(options: Options, settings: Settings, before: str) -> Model:
-    """The model to ask: the one that was chosen, else the session's own from ``before``, else the default."""
+def _model(options: Options, settings: Settings, before: str) -> tuple[Model, Endpoint | None]:
+    """The model to ask: the one that was chosen, else the session's own from ``before``, else the default.
+
+    And the way to its server, None for a replay.
+    """
     name = settings.model or before or default_model("main")
     if name.startswith(REPLAY):
         path = Path(name.removeprefix(REPLAY))
-        return ReplayModel(path, options.workspace.user_dir, strict=options.strict)
+        return ReplayModel(path, options.workspace.user_dir, strict=options.strict), None
     if options.strict:
         raise UsageError("--strict compares with a recorded session; it goes with -m replay:FILE")
     from tinyclaw.model.anthropic import AnthropicModel
-    from tinyclaw.model.connection import Endpoint
     from tinyclaw.model.retry import RetryPolicy
 
     endpoint = Endpoint.from_environment(options.environment, idle_seconds=settings.request_timeout_seconds)
     endpoint.warm()
-    return AnthropicModel(name, endpoint, RetryPolicy(max_tries=settings.max_tries))
+    return AnthropicModel(name, endpoint, RetryPolicy(max_tries=settings.max_tries)), endpoint
 
 
 def price_for(model: str, settings: Settings) -> Price | None:
@@ -183,11 +192,36 @@ def _new_transcript(options: Options, masker: Masker) -> Transcript:
     return Transcript.create(folder, name, title, created, load_image)
 
 
-def target_of(model: str, settings: Settings) -> Target:
-    """The model that requests are made for, with its limits."""
+def target_of(model: str, settings: Settings, known: ModelLimits | None = None) -> Target:
+    """The model that requests are made for, with its limits: those that its server has told, else the shipped ones."""
     info = lookup(model)
-    longest = settings.max_tokens or min(DEFAULT_OUTPUT_TOKENS, info.max_output)
-    return Target(model, info.context_window, longest, info.characters_per_token, _params(info, settings))
+    limits = known or ModelLimits(info.context_window, info.max_output)
+    longest = settings.max_tokens or min(DEFAULT_OUTPUT_TOKENS, limits.max_output)
+    return Target(model, limits.context_window, longest, info.characters_per_token, _params(info, settings))
+
+
+def limits_file(options: Options) -> LimitsFile:
+    """What the server has told of its models' limits."""
+    return LimitsFile(options.workspace.user_dir, server_of(options.environment))
+
+
+def _budgets(session: Session, endpoint: Endpoint, file: LimitsFile, settings: Settings, options: Options) -> Budgets:
+    model = session.target.model
+
+    def take_over(told: ModelLimits) -> None:
+        session.target = target_of(model, settings, told)
+        session.marks = marks_of(settings, session.target.window_tokens)
+
+    return Budgets(
+        endpoint=endpoint,
+        file=file,
+        model=model,
+        is_guessed=lookup(model).is_assumed and file.of(model) is None,
+        today=options.clock().date(),
+        take_over=take_over,
+        tell=session.notices.append,
+        report=options.report,
+    )
 
 
 def _params(info: ModelInfo, settings: Settings) -> Json:
@@ -197,7 +231,7 @@ def _params(info: ModelInfo, settings: Settings) -> Json:
 
 def marks_of(settings: Settings, window_tokens: int) -> WaterMarks:
     """When a conversation is made smaller: long before a large window is full, for each request pays for all of it."""
-    high = settings.high_water_tokens or min(WaterMarks().high, window_tokens * 8 // 10)
+    high = settings.high_water_tokens or min(WaterMarks().high, window_tokens * 9 // 10)
     return WaterMarks(high, min(settings.low_water_tokens or high // 10, high))
 
 

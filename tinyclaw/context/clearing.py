@@ -21,7 +21,7 @@ from tinyclaw.types import Json, ToolUse
 KEPT_MESSAGES = 6
 KEPT_INTERACTIONS = 3
 """Results in the union of the last messages and of the last finished tool interactions stay."""
-PAYS = 5.0
+PAYS = 5.5
 """So many times as much is cleared as has to be written again: of ``benchmarks/long_session.py --sweep`` the cheapest
 that reads 90% from the cache."""
 _LEAST_SHARE = 0.3

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from tinyclaw.errors import ModelError
 from tinyclaw.model.base import finish_import
+from tinyclaw.model.faults import kind_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 DEFAULT_BASE_URL = "https://api.anthropic.com"
 _PATH = "/v1/messages"
 _OWN_PATH = re.compile(r"(/v1(/messages)?)?/*$")
+_MODELS_PATH = "/v1/models?limit=1000"
 _CONNECT_SECONDS = 15.0
+_LIST_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,25 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """Where requests go, fit to be shown: without a user name or password."""
-        scheme, netloc, path, _, _ = urlsplit(self.base_url)
-        return urlunsplit((scheme, netloc.rpartition("@")[2], path + _PATH, "", ""))
+        """Where requests go, fit to be shown."""
+        return self.server + _PATH
+
+    @property
+    def server(self) -> str:
+        """The base URL without a user name or password."""
+        return _without_user(self.base_url)
+
+    def models(self) -> object | None:
+        """The server's list of models as plain JSON; None when it gives none. Waits up to some seconds."""
+        connection = self.take()
+        try:
+            return connection.models()
+        except Exception as error:  # a server need not know the question
+            if kind_of(error) is None:
+                raise
+            return None
+        finally:
+            self.give_back(connection)
 
     def warm(self) -> None:
         """Make the first connection's client in the background, which takes 0.1 s after the SDK's import."""
@@ -107,6 +126,19 @@ def base_url_of(text: str) -> str:
         shown = re.sub(r"//[^/]*@", "//", text)
         raise ModelError(f"ANTHROPIC_BASE_URL is {shown!r}; it must look like {DEFAULT_BASE_URL}", kind="invalid")
     return url
+
+
+def server_of(environment: Mapping[str, str]) -> str:
+    """The server that ``Endpoint.from_environment`` would speak to; "" where its address is none."""
+    try:
+        return _without_user(base_url_of(environment.get("ANTHROPIC_BASE_URL", "")))
+    except ModelError:
+        return ""
+
+
+def _without_user(base_url: str) -> str:
+    scheme, netloc, path, _, _ = urlsplit(base_url)
+    return urlunsplit((scheme, netloc.rpartition("@")[2], path, "", ""))
 
 
 def _credential(environment: Mapping[str, str]) -> Credential:
@@ -152,6 +184,10 @@ class Connection:
             _PATH, cast_to=object, content=body, stream=True, stream_cls=self._stream_class
         ) as stream:
             yield from stream
+
+    def models(self) -> object:
+        """The server's list of models, as plain JSON. Raises: what the SDK and its transport raise."""
+        return self._client.get(_MODELS_PATH, cast_to=object, options={"timeout": _LIST_SECONDS})
 
     def abort(self) -> None:
         """End the request under way at once, from any thread; the connection is of no further use."""
