@@ -366,3 +366,55 @@ def test_what_a_summary_stands_for_can_be_looked_up(api, start, turn, big):
     assert found.split("\n\n") == [f"{transcript}:{line}: the NEEDLE is here", "1 line"]
     assert none.endswith("no line has it")
     assert "not blank" in blank and "Yes." in other
+
+
+# What is worth remembering is kept before a summary takes the place of what said it
+
+REMEMBER = """
+## Remember
+- feedback: Tabs in Go — The person wants tabs in all Go files.
+- user: no dash here
+- wish: Not a type — so it is no record.
+- project: Key of the staging server — password [masked:password]
+
+## Look up
+Nothing."""
+
+
+def summarized(start, turn, server, **settings):
+    session = start(server, **settings)
+    turn(session, "first")
+    turn(session, "second")
+    return session, list(summarize_now(session))
+
+
+def test_what_a_summary_finds_worth_remembering_becomes_a_record_and_the_person_is_told(api, start, turn, big):
+    server = api([reply("One."), reply("Two."), reply(SUMMARY + "\n" + REMEMBER), reply("Three.")])
+    session, events = summarized(start, turn, server)
+    record = (big / ".memory/tabs-in-go.md").read_text()
+    assert "type: feedback" in record and record.endswith("\nThe person wants tabs in all Go files.\n")
+    assert f"source: session {session.transcript.session}" in record
+    said = [event.text for event in events if isinstance(event, Notice) and "remembered" in event.text]
+    assert said == ["remembered (new, feedback): Tabs in Go; .memory/tabs-in-go.md"]
+    assert sorted(path.name for path in (big / ".memory").iterdir()) == ["MEMORY.md", "tabs-in-go.md"]
+    body = session.conversation.summary.text
+    assert "## Remember" not in body and "## Look up\nNothing." in body and "Mend the totals." in body
+    turn(session, "third")
+    assert any("[Tabs in Go](tabs-in-go.md)" in block["text"] for block in server.requests[3]["system"])
+    places = [session.transcript.path.read_text().index(kind) for kind in ("tc:side", "tc:compact")]
+    assert places == sorted(places) and REMEMBER.strip() in session.transcript.path.read_text()
+
+
+@pytest.mark.parametrize("settings", [{"memory_flush": "off"}, {"permission_mode": "read-only"}])
+def test_nothing_is_remembered_where_that_is_turned_off_or_nothing_may_be_written(api, start, turn, big, settings):
+    server = api([reply("One."), reply("Two."), reply(SUMMARY + "\n" + REMEMBER)])
+    session, _ = summarized(start, turn, server, **settings)
+    assert not (big / ".memory").exists() and session.conversation.summary is not None
+
+
+def test_a_memory_that_cannot_be_written_does_no_harm_to_the_summary(api, start, turn, big):
+    (big / ".memory").write_text("in the way")
+    server = api([reply("One."), reply("Two."), reply(SUMMARY + "\n" + REMEMBER)])
+    session, events = summarized(start, turn, server)
+    assert session.conversation.summary is not None
+    assert any("could not all be kept" in event.text for event in events if isinstance(event, Notice))

@@ -309,6 +309,20 @@ def test_frontmatter_that_cannot_be_read_is_not_edited(data):
         parse(data).set_field("name", "y")
 
 
+@pytest.mark.parametrize("value", ["|x", ">x", "|", "a\U00107bd5", "\U0010fffe: x", "|\U0004cd2b"])
+def test_a_value_that_yaml_would_take_for_more_is_written_in_quotes(value):
+    edited = parse("---\na: b\n---\n  text\n").set_field("name", value)
+    assert parse(edited).set_field("more", "words") and parse(edited).string("name") == value
+
+
+def test_another_body_takes_the_place_of_the_text_alone():
+    data = b"\xef\xbb\xbf---\r\nname: x  # mine\r\n---\r\nold\r\n"
+    assert parse(data).with_body("\nnew\n") == data.replace(b"old\r\n", b"\r\nnew\r\n")
+    assert parse("no head").with_body("new\n") == b"new\n"
+    with pytest.raises(StateError, match="never closed"):
+        parse("---\nname: x\n").with_body("new\n")
+
+
 def test_a_name_that_is_none_is_refused():
     with pytest.raises(StateError, match="name of a field"):
         parse(RECORD).set_field("a: b", "c")

@@ -12,6 +12,7 @@ from collections.abc import Generator
 from dataclasses import replace
 
 from tinyclaw.agent.events import ConversationSummarized, Event, FileStated, Notice
+from tinyclaw.agent.remembering import remember, split_notes
 from tinyclaw.agent.session import Session
 from tinyclaw.context.compiler import LEAST_OUTPUT_TOKENS, WorkingSet
 from tinyclaw.context.cutting import cut_before
@@ -140,12 +141,14 @@ def compact(
         text, why = "", str(error)
     else:
         why = "the model answered with nothing"
+    text, notes = split_notes(text, f"session {session.transcript.session}")
     if not text:
         session.failed_summaries += 1
         session.record(session.event("compaction_failed", session.masker.mask(why)))
         yield Notice(f"the conversation could not be summarized, and is as it was: {why}")
         return False
     session.failed_summaries = 0
+    yield from remember(session, notes)
     words = _persons_words(session.conversation, keep)
     body = "\n\n".join(part for part in (SUMMARY, text, words) if part)
     before = working.manifest.tokens

@@ -65,6 +65,7 @@ class Session:
         ask: asks the person for a permission; None when there is nobody to ask (the turn then pauses).
         clock: the time now, with a time zone.
         facts: named facts for the prompt that are no files.
+        remembers: what a summary says is worth remembering is kept.
         always: tools that the person has allowed for the rest of the session.
         marks: the sizes above and down to which the conversation is made smaller.
         price: what the model costs; None when that is not known.
@@ -96,6 +97,7 @@ class Session:
     marks: WaterMarks = field(default_factory=WaterMarks)
     price: Price | None = None
     allowance: Allowance = field(default_factory=Allowance)
+    remembers: bool = True
     ask: AskPerson | None = None
     report: Callable[[Exception], str] = repr
     interrupt: Interrupt = field(default_factory=Interrupt)

@@ -113,6 +113,7 @@ def open_session(options: Options) -> Session:
         marks=marks_of(settings, target.window_tokens),
         price=price,
         allowance=Allowance(settings.max_requests or None, settings.max_cost or None),
+        remembers=settings.memory_flush == "on",
         ask=options.ask,
         report=options.report,
         interrupt=options.interrupt,

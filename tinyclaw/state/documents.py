@@ -23,9 +23,11 @@ from tinyclaw.types import Diagnostic
 
 _OPENING = re.compile(r"\s*^---[ \t]*\r?\n", re.MULTILINE)
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
+_FIRST_ASTRAL = 0x10000
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_NOT_IN_QUOTES = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_NOT_IN_QUOTES = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\U00100000-\U0010ffff]")
+"""What YAML, or libyaml (the last plane), takes in quotes only by its number."""
 
 
 class _Frame(NamedTuple):
@@ -139,10 +141,7 @@ class Document:
         value = _SURROGATE.sub("\ufffd", value)
         if self.fields.get(name) == value:
             return self.data
-        if self._frame is None and (unclosed := _find_frame(self.source)[1]):
-            raise StateError(
-                f"{self.name}:{unclosed[0][0]}: the frontmatter is never closed; add a line --- below its fields"
-            )
+        self._check_closed()
         found = next((item for item in self._block.fields if item.name == name), None)
         written = _as_yaml(name, value)
         if self._frame is None:
@@ -154,6 +153,12 @@ class Document:
         self._check(edited, name, value)
         return edited
 
+    def with_body(self, text: str) -> bytes:
+        """The document's bytes with another body, in the file's own line ends. Raises: StateError as ``set_field``."""
+        self._check_closed()
+        start = self._frame.body if self._frame else 0
+        return self.replaced(start, len(self.source), text.replace("\n", self.newline))
+
     def replaced(self, start: int, end: int, text: str) -> bytes:
         """The document's bytes with characters ``start`` up to ``end`` of ``source`` exchanged for ``text``.
 
@@ -163,6 +168,12 @@ class Document:
             raise StateError(f"{self.name}: is not UTF-8 and was not changed; save it as UTF-8 first")
         changed = self.source[:start] + text + self.source[end:]
         return (codecs.BOM_UTF8 if self.has_bom else b"") + changed.encode()
+
+    def _check_closed(self) -> None:
+        if self._frame is None and (unclosed := _find_frame(self.source)[1]):
+            raise StateError(
+                f"{self.name}:{unclosed[0][0]}: the frontmatter is never closed; add a line --- below its fields"
+            )
 
     def _value_span(self, found: Field) -> tuple[int, int]:
         """From behind the colon to the value's end, in characters of ``source``."""
@@ -222,6 +233,12 @@ def _unix(text: str) -> str:
 def _as_yaml(name: str, value: str) -> str:
     """``value`` as it is written behind the colon: plain where that reads back, otherwise quoted."""
     block = read_block(f"{name}: {value}") if "\n" not in value else Block()
-    if not block.faults and [item.value for item in block.fields] == [value] and value and not block.is_flow:
+    is_plain = value[:1] not in ("", "|", ">") and not block.is_flow
+    if is_plain and not block.faults and [item.value for item in block.fields] == [value]:
         return value
-    return _NOT_IN_QUOTES.sub(lambda char: f"\\u{ord(char[0]):04x}", json.dumps(value, ensure_ascii=False))
+    return _NOT_IN_QUOTES.sub(_by_number, json.dumps(value, ensure_ascii=False))
+
+
+def _by_number(char: re.Match[str]) -> str:
+    number = ord(char[0])
+    return f"\\u{number:04x}" if number < _FIRST_ASTRAL else f"\\U{number:08x}"

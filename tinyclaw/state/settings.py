@@ -65,6 +65,8 @@ class Settings:
     """Above this size of a request old results are cleared and old messages summarized; 0 for what suits the model."""
     low_water_tokens: int = 0
     """The size down to which results are cleared; 0 for what suits the model."""
+    memory_flush: Literal["on", "off"] = "on"
+    """Whether what a summary finds worth remembering becomes records in .memory/."""
     watcher: Literal["on", "off"] = "on"
     """Whether saves are noticed while the prompt is idle. Requests see every save in either case."""
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)

@@ -1,0 +1,249 @@
+"""Records of the memory: one file each, whoever writes them, and an index that says what they say."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tinyclaw.errors import StateError
+from tinyclaw.state.memory import INDEX_BEGIN, INDEX_END, MAX_LINES, Memory, Note, Record, with_index
+
+NOW = "2026-11-30T12:00:00Z"
+LATER = "2026-12-01T12:00:00Z"
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    return Memory(tmp_path, lambda: NOW)
+
+
+def files(memory: Memory) -> list[str]:
+    return sorted(path.name for path in memory.folder.iterdir())
+
+
+def index(memory: Memory) -> str:
+    return (memory.folder / "MEMORY.md").read_text()
+
+
+def note(name: str, text: str = "what it is", **facts) -> Note:
+    return Note(name, facts.pop("type", "project"), text, **facts)
+
+
+def test_a_record_is_a_file_that_people_can_read(memory: Memory):
+    saved = memory.save(note("Tabs, not blanks", "In Go files.\nAlways.", type="feedback", source="session 1"))
+    assert [(each.slug, each.how) for each in saved] == [("tabs-not-blanks", "new")]
+    assert (memory.folder / "tabs-not-blanks.md").read_text() == (
+        "---\n"
+        "name: Tabs, not blanks\n"
+        "description: In Go files. Always.\n"
+        "type: feedback\n"
+        f"created: {NOW}\n"
+        f"updated: {NOW}\n"
+        "source: session 1\n"
+        "---\n"
+        "\n"
+        "In Go files.\nAlways.\n"
+    )
+
+
+def test_the_index_has_a_line_for_each_record_and_the_persons_words_stay(memory: Memory):
+    memory.folder.mkdir()
+    (memory.folder / "MEMORY.md").write_text("# Memory\n\nMy own words.\n")
+    memory.save(note("b"), note("a", type="user"))
+    revision = memory.write_index()
+    assert index(memory) == (
+        f"# Memory\n\nMy own words.\n\n{INDEX_BEGIN}\n- [a](a.md) — what it is\n- [b](b.md) — what it is\n{INDEX_END}\n"
+    )
+    (memory.folder / "MEMORY.md").write_text(index(memory) + "\nAnd below.\n")
+    memory.save(note("c", type="user"))
+    assert memory.write_index() != revision
+    assert index(memory).startswith("# Memory\n\nMy own words.\n\n") and index(memory).endswith("-->\n\nAnd below.\n")
+    assert re.findall(r"\[(\w)\]", index(memory)) == ["a", "c", "b"], "about the person first"
+
+
+def test_the_same_again_changes_nothing_and_another_text_changes_that_alone(memory: Memory):
+    first, again, shouted = (
+        memory.save(note(name, text))[0]
+        for name, text in (
+            ("Deploy day", "On Fridays."),
+            ("Deploy day", "On  fridays."),
+            ("  DEPLOY DAY ", "on Fridays."),
+        )
+    )
+    assert ([first.how, again.how, shouted.how], files(memory)) == (["new", "same", "same"], ["deploy-day.md"])
+    path = memory.folder / "deploy-day.md"
+    path.write_text(path.read_text().replace("type: project", "type: project  # as I see it\nmine: kept"))
+    assert Memory(memory.folder.parent, lambda: LATER).save(note("Deploy day", "On Mondays."))[0].how == "changed"
+    text = path.read_text()
+    assert "type: project  # as I see it\nmine: kept" in text and f"created: {NOW}\nupdated: {LATER}" in text
+    assert text.endswith("---\n\nOn Mondays.\n") and "description: On Mondays." in text
+
+
+TITLES = [
+    "\U0001f600",
+    "\U0001f680\U0001f680",
+    "部署",
+    "记忆",
+    "A B",
+    "a-b",
+    "CON",
+    "nul",
+    "memory",
+    "MEMORY",
+    ".",
+    "..",
+    "../../AGENTS",
+    "/etc/passwd",
+    "a/b\\c",
+    "x" * 300,
+    "é" * 200,
+    "caf\u00e9",
+    "a\x00b",
+    "a\nb",
+    "-",
+    "~/.ssh/id",
+]
+
+
+def test_every_name_has_a_file_of_its_own_in_the_folder_and_under_it(memory: Memory):
+    for at, title in enumerate(TITLES):
+        memory.save(note(title, f"text {at}"))
+    found = {record.text: record for record in memory.records()}
+    alike = {"memory": "MEMORY", "A B": "a\nb"}
+    assert len(found) == len(TITLES) - len(alike)
+    for name in files(memory):
+        assert (memory.folder / name).resolve().parent == memory.folder.resolve() and len(name.encode()) < 100
+        assert name == name.lower() and not re.search(r'[<>:"/\\|?*\x00-\x1f]', name)
+        assert name.split(".")[0] not in ("con", "nul", "", "memory"), name
+    assert sorted(path.name for path in memory.folder.parent.iterdir()) == [".memory"]
+
+
+def test_one_name_in_two_forms_of_unicode_is_one_record(memory: Memory):
+    for form in ("NFC", "NFD", "NFKC"):
+        memory.save(note(unicodedata.normalize(form, "Café Zürich"), "text"))
+    assert len(files(memory)) == 1
+
+
+@given(st.lists(st.text(min_size=1, max_size=30).filter(str.strip), min_size=1, max_size=8))
+def test_whatever_the_names_no_text_is_lost(tmp_path_factory, names):
+    memory = Memory(tmp_path_factory.mktemp("m"), lambda: NOW)
+    last = {}
+    for at, name in enumerate(names):
+        slug = memory.save(note(name, f"text {at}"))[0].slug
+        last[slug] = f"text {at}"
+    assert {record.slug: record.text for record in memory.records()} == last
+
+
+@pytest.mark.parametrize(("name", "text"), [("", "x"), ("  ", "x"), ("x", ""), ("x", " \n")])
+def test_a_note_without_name_or_text_is_refused(memory: Memory, name, text):
+    with pytest.raises(StateError, match="needs a name and a text"):
+        memory.save(note(name, text))
+    assert not memory.folder.exists()
+
+
+def test_a_long_text_is_kept_whole_and_told_in_short(memory: Memory):
+    memory.save(note("long", "word " * 1_000))
+    memory.write_index()
+    (record,) = memory.records()
+    assert record.text == ("word " * 1_000).strip() and len(record.description) == 200
+    assert len(index(memory).splitlines()[1]) < 260
+
+
+def test_an_index_that_would_be_too_long_says_how_many_more_there_are(memory: Memory):
+    memory.folder.mkdir()
+    for number in range(MAX_LINES + 50):
+        updated = f"2026-11-{1 + number % 28:02}T00:00:00Z"
+        head = f"---\nname: n{number}\ntype: {'user' if number == 199 else 'project'}\nupdated: {updated}\n---\n"
+        (memory.folder / f"n{number}.md").write_text(f"{head}\ntext\n")
+    memory.write_index()
+    lines = index(memory).splitlines()
+    assert lines[-2] == "- … and 50 more records in .memory/; search there" and len(lines) == MAX_LINES + 3
+    assert lines[1].startswith("- [n199]") and "[n111]" in lines[2], "about the person first, then the newest"
+
+
+@pytest.mark.parametrize("before", ["\ufeff# Memory\r\n\r\nMine.\r\n", "# Memory", "", "\n\n", "no end " + INDEX_BEGIN])
+def test_what_stands_in_the_index_file_is_kept_to_the_byte(memory: Memory, before):
+    memory.folder.mkdir()
+    path = memory.folder / "MEMORY.md"
+    path.write_bytes(before.encode())
+    memory.save(note("a"))
+    memory.write_index()
+    assert path.read_bytes().startswith(before.encode())
+    whole = path.read_bytes()
+    memory.write_index()
+    assert path.read_bytes() == whole
+
+
+def test_a_record_that_a_person_wrote_badly_is_still_one(memory: Memory):
+    memory.folder.mkdir()
+    (memory.folder / "a.md").write_text("---\nname: a: b\ntype: wish\n---\nwords\n")
+    (memory.folder / "b.md").write_text("no head\n\nmore\n")
+    (memory.folder / "c.md").write_text("---\nname: never closed\n")
+    (memory.folder / "d.md").write_bytes(b"\xff\xfe\0")
+    (memory.folder / "e.md").mkdir()
+    (memory.folder / ".hidden.md").write_text("no\n")
+    found = {record.slug: record for record in memory.records()}
+    assert (found["b"].name, found["b"].description, found["b"].type) == ("b", "no head", "project")
+    assert found["a"].text == "words" and found["a"].diagnostics
+    with pytest.raises(StateError, match="never closed"):
+        memory.save(note("c", "other words"))
+    assert (memory.folder / "c.md").read_text() == "---\nname: never closed\n"
+
+
+def test_a_record_saved_by_an_editor_of_windows_keeps_its_ways(memory: Memory):
+    memory.folder.mkdir()
+    path = memory.folder / "a.md"
+    path.write_bytes(b"\xef\xbb\xbf---\r\nname: a\r\ntype: project\r\n---\r\n\r\nold\r\n")
+    memory.save(note("a", "new\nlines"))
+    data = path.read_bytes()
+    assert data.startswith(b"\xef\xbb\xbf---\r\nname: a\r\n") and data.endswith(b"---\r\n\r\nnew\r\nlines\r\n")
+    assert data.count(b"\n") == data.count(b"\r\n")
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from tinyclaw.state.memory import Memory, Note
+memory = Memory(Path(sys.argv[1]), lambda: "2026-11-30T12:00:00Z")
+for number in range(25):
+    memory.save(Note(f"{sys.argv[2]} {number}", "project", "text"))
+    memory.write_index()
+"""
+
+
+def test_two_processes_and_a_person_lose_nothing(tmp_path: Path):
+    memory = Memory(tmp_path, lambda: NOW)
+    memory.folder.mkdir()
+    path = memory.folder / "MEMORY.md"
+    path.write_text("# Memory\n")
+    root = Path(__file__).parents[2]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name], cwd=root, stderr=subprocess.PIPE)
+        for name in ("one", "two")
+    ]
+    said = 0
+    while any(writer.poll() is None for writer in writers):
+        text = path.read_text()
+        beside = path.with_name(".edit")
+        beside.write_text(text.replace("# Memory\n", f"# Memory\nline {said}\n", 1))
+        if path.read_text() == text:
+            beside.replace(path)
+            said += 1
+        time.sleep(0.2)
+    assert [writer.communicate()[1] for writer in writers] == [b"", b""]
+    memory.write_index()
+    assert len(list(memory.records())) == 50 and len(re.findall(r"^- \[", index(memory), re.M)) == 50
+    assert index(memory).count(INDEX_BEGIN) == 1
+
+
+def test_the_index_is_made_of_records_alone():
+    records = [Record.parse(b"---\nname: <b>x</b>\ndescription: |\n  two\n  lines\n---\n", "x")]
+    assert with_index("", records) == f"{INDEX_BEGIN}\n- [<b>x</b>](x.md) — two lines\n{INDEX_END}\n"
