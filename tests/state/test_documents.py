@@ -309,10 +309,15 @@ def test_frontmatter_that_cannot_be_read_is_not_edited(data):
         parse(data).set_field("name", "y")
 
 
-@pytest.mark.parametrize("value", ["|x", ">x", "|", "a\U00107bd5", "\U0010fffe: x", "|\U0004cd2b"])
+@pytest.mark.parametrize("value", ["|x", ">x", "|", "|\U0004cd2b", "\U0001f600: x"])
 def test_a_value_that_yaml_would_take_for_more_is_written_in_quotes(value):
     edited = parse("---\na: b\n---\n  text\n").set_field("name", value)
     assert parse(edited).set_field("more", "words") and parse(edited).string("name") == value
+
+
+def test_a_character_that_yaml_cannot_carry_is_replaced():
+    edited = parse("text\n").set_field("name", "a\U00107bd5\udc80")
+    assert parse(edited).string("name") == "a\ufffd\ufffd"
 
 
 def test_another_body_takes_the_place_of_the_text_alone():

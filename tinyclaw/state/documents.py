@@ -23,11 +23,10 @@ from tinyclaw.types import Diagnostic
 
 _OPENING = re.compile(r"\s*^---[ \t]*\r?\n", re.MULTILINE)
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
-_FIRST_ASTRAL = 0x10000
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_NOT_IN_QUOTES = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\U00100000-\U0010ffff]")
-"""What YAML, or libyaml (the last plane), takes in quotes only by its number."""
+_NEVER = re.compile("[\ud800-\udfff\U00100000-\U0010ffff]")
+"""Half surrogates, which no UTF-8 has, and the last private plane, which libyaml misreads."""
+_NOT_IN_QUOTES = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 class _Frame(NamedTuple):
@@ -138,7 +137,7 @@ class Document:
         """
         if not _NAME.fullmatch(name):
             raise StateError(f'"{name}" cannot be the name of a field; use letters, digits, "-", "_" and "."')
-        value = _SURROGATE.sub("\ufffd", value)
+        value = _NEVER.sub("\ufffd", value)
         if self.fields.get(name) == value:
             return self.data
         self._check_closed()
@@ -236,9 +235,4 @@ def _as_yaml(name: str, value: str) -> str:
     is_plain = value[:1] not in ("", "|", ">") and not block.is_flow
     if is_plain and not block.faults and [item.value for item in block.fields] == [value]:
         return value
-    return _NOT_IN_QUOTES.sub(_by_number, json.dumps(value, ensure_ascii=False))
-
-
-def _by_number(char: re.Match[str]) -> str:
-    number = ord(char[0])
-    return f"\\u{number:04x}" if number < _FIRST_ASTRAL else f"\\U{number:08x}"
+    return _NOT_IN_QUOTES.sub(lambda char: f"\\u{ord(char[0]):04x}", json.dumps(value, ensure_ascii=False))
