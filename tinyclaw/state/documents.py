@@ -137,7 +137,7 @@ class Document:
         """
         if not _NAME.fullmatch(name):
             raise StateError(f'"{name}" cannot be the name of a field; use letters, digits, "-", "_" and "."')
-        value = _NEVER.sub("\ufffd", value)
+        value = storable(value)
         if self.fields.get(name) == value:
             return self.data
         self._check_closed()
@@ -195,6 +195,11 @@ class Document:
             raise StateError(
                 f'{place}: "{name}" cannot be set without touching other text; mend the frontmatter by hand'
             )
+
+
+def storable(text: str) -> str:
+    """``text`` as a field can hold it: what YAML cannot carry is replaced by U+FFFD."""
+    return _NEVER.sub("\ufffd", text)
 
 
 def _decode(data: bytes, name: str) -> tuple[str, bool, list[Diagnostic]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from tinyclaw.errors import FileChanged, StateError
-from tinyclaw.state.documents import Document
+from tinyclaw.state.documents import Document, storable
 from tinyclaw.state.files import ABSENT, read, write
 from tinyclaw.state.workspace import MEMORY_INDEX
 from tinyclaw.types import Diagnostic
@@ -224,7 +224,7 @@ def _slugs(name: str) -> Iterator[str]:
 
 def _identity(name: str) -> str:
     """What two names have in common that mean one record: case, blanks and the form of accents do not count."""
-    return _squeezed(unicodedata.normalize("NFKC", name))
+    return _squeezed(unicodedata.normalize("NFKC", storable(name)))
 
 
 def _squeezed(text: str) -> str:
