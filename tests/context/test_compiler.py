@@ -381,6 +381,12 @@ def test_usage_of_an_earlier_request_does_not_correct_the_estimate(bench: Bench)
     assert not bench.peek().manifest.corrected
 
 
+def test_usage_of_another_model_does_not_correct_the_estimate(bench: Bench):
+    bench.compile()
+    bench.reply()
+    assert not bench.peek(target=replace(TARGET, model="claude-opus-5-5")).manifest.corrected
+
+
 def scripted(bench: Bench) -> list:
     """A conversation with everything that a request can hold; gives each request as it was sent."""
     sent = []

@@ -207,9 +207,10 @@ def _assemble(
 
 
 def _calibrated(inputs: Inputs) -> Estimator:
-    """Corrected by the last request, if that one had a reply: another one's usage says nothing about its size."""
+    """Corrected by the last request, if this model answered it: other usage says nothing about its size."""
     conversation = inputs.conversation
-    usage = conversation.usage if conversation.usage_request == conversation.requests else None
+    is_told = conversation.usage_request == conversation.requests and conversation.model == inputs.target.model
+    usage = conversation.usage if is_told else None
     return Estimator.calibrated(inputs.target.chars_per_token, usage, conversation.manifest)
 
 
