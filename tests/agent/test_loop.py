@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Annotated
 import pytest
 
 from tests.messages_api import cut, error_event, fault, reply, slow
+from tests.tools.test_read import png
 from tinyclaw.agent.events import (
     FileStated,
     Notice,
@@ -598,3 +600,36 @@ def test_a_change_while_a_command_ran_is_marked_and_one_before_it_is_the_persons
     events = turn(start(api([person_edits, reply("done")])))
     changes = {event.path: event.by for event in events if isinstance(event, FileStated)}
     assert changes == {"PLAN.md": "during", "TODO.md": "outside"}
+
+
+# A picture that the API refuses
+
+
+@pytest.mark.parametrize("said", ["messages.2.content.1.image.source: image exceeds 5 MB", "Could not process image"])
+def test_a_picture_that_the_api_refuses_is_taken_out_and_the_turn_goes_on(api, start, turn, root, said):
+    (root / "x.png").write_bytes(png(3, 2))
+    (root / "a.txt").write_text("words\n")
+    calls = [("read", {"path": "a.txt"}), ("read", {"path": "x.png"})]
+    server = api([reply(tools=calls), fault(400, said), reply("Seen."), reply("Hello.")])
+    session = start(server)
+    events = turn(session)
+    assert (events[-1].reason, events[-1].text) == ("done", "Seen.")
+    text, picture = server.requests[2]["messages"][2]["content"][:2]
+    assert text["content"] == "words"
+    assert picture["content"].startswith(
+        "x.png: image/png, 3x2 pixels\n[the picture was taken out, for the API refused it:"
+    )
+    assert "image" in json.dumps(server.requests[1]) and '"image"' not in json.dumps(server.requests[2])
+    session.close()
+    turn(start(server, resume="last"), "hello")
+    assert '"image"' not in json.dumps(server.requests[3]), "also after a resume"
+
+
+def test_a_refusal_that_is_about_no_picture_stays_one(api, start, turn, root):
+    (root / "x.png").write_bytes(png(3, 2))
+    server = api([reply(tools=[("read", {"path": "x.png"})]), fault(400, "max_tokens is too large"), reply("Hello.")])
+    session = start(server)
+    assert turn(session)[-1].reason == "error"
+    server.reset([fault(400, "no image model"), reply("Hello.")])
+    session = start(api([fault(400, "this model takes no image"), reply("x")]))
+    assert turn(session)[-1].reason == "error", "there is none to take out"

@@ -12,6 +12,7 @@ from typing import Any
 from tinyclaw.agent.compaction import fitted, smallest, take_in
 from tinyclaw.agent.dispatch import Paused, run_calls
 from tinyclaw.agent.events import EndReason, Event, Notice, ReplyReceived, RequestStarted, TurnEnded
+from tinyclaw.agent.refused import clear_refused_pictures
 from tinyclaw.agent.repair import answer_lost_calls, close_cut_turn, last_reply
 from tinyclaw.agent.session import Session
 from tinyclaw.context.compiler import WorkingSet
@@ -143,6 +144,11 @@ def _exchange(session: Session) -> Generator[Event, None, Reply]:
     except PromptTooLong as error:
         yield Notice(f"{error}; making the conversation smaller")
         reply = yield from _sent(session, (yield from smallest(session)))
+    except ModelError as error:
+        if not clear_refused_pictures(session, working, error):
+            raise
+        yield Notice(f"{error}; the picture is taken out of the conversation")
+        reply = yield from _sent(session, session.compile())
     milliseconds = round((time.monotonic() - began) * 1000)
     cost = session.cost(reply.usage)
     reply = _record_reply(session, reply, milliseconds, cost)
