@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.messages_api import MessagesApi
 
@@ -18,9 +19,15 @@ SINGLE = {"ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "NO_COLOR", "FOR
 
 
 def pytest_configure() -> None:
-    """A runner in the background is started with Ctrl-C ignored, and what it starts would inherit that."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """A runner in the background is started with signals ignored, and what it starts would inherit that.
+
+    A slow machine fails no test by the time that an example takes.
+    """
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +39,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     home = tmp_path_factory.mktemp("home")
     git_config = home / ".gitconfig"
     git_config.write_text("[init]\n\tdefaultBranch = main\n[commit]\n\tgpgSign = false\n")
-    settings = {
+    variables = {
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home / ".config"),
         "GIT_CONFIG_GLOBAL": str(git_config),
@@ -40,8 +47,8 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
         "GIT_TERMINAL_PROMPT": "0",
     }
     for role in ("AUTHOR", "COMMITTER"):
-        settings |= {f"GIT_{role}_NAME": "Test", f"GIT_{role}_EMAIL": "test@example.invalid"}
-    for name, value in settings.items():
+        variables |= {f"GIT_{role}_NAME": "Test", f"GIT_{role}_EMAIL": "test@example.invalid"}
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
 

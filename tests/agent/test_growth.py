@@ -12,6 +12,7 @@ import pytest
 from tests.messages_api import fault, reply
 from tinyclaw.agent.compaction import summarize_now
 from tinyclaw.agent.events import ConversationSummarized, Notice, TurnEnded
+from tinyclaw.agent.remembering import split_notes
 from tinyclaw.context.clearing import KEPT_MESSAGES, WaterMarks
 from tinyclaw.model.replay import ReplayModel
 from tinyclaw.state.transcript.fold import conversation_of
@@ -395,7 +396,7 @@ def test_what_a_summary_finds_worth_remembering_becomes_a_record_and_the_person_
     assert "type: feedback" in record and record.endswith("\nThe person wants tabs in all Go files.\n")
     assert f"source: session {session.transcript.session}" in record
     said = [event.text for event in events if isinstance(event, Notice) and "remembered" in event.text]
-    assert said == ["remembered (new, feedback): Tabs in Go; .memory/tabs-in-go.md"]
+    assert said == ["remembered (feedback): Tabs in Go; .memory/tabs-in-go.md"]
     assert sorted(path.name for path in (big / ".memory").iterdir()) == ["MEMORY.md", "tabs-in-go.md"]
     body = session.conversation.summary.text
     assert "## Remember" not in body and "## Look up\nNothing." in body and "Mend the totals." in body
@@ -405,7 +406,7 @@ def test_what_a_summary_finds_worth_remembering_becomes_a_record_and_the_person_
     assert places == sorted(places) and REMEMBER.strip() in session.transcript.path.read_text()
 
 
-@pytest.mark.parametrize("settings", [{"memory_flush": "off"}, {"permission_mode": "read-only"}])
+@pytest.mark.parametrize("settings", [{"memory_flush": "off"}, {"permission_mode": "read-only"}, {"mode": "plan"}])
 def test_nothing_is_remembered_where_that_is_turned_off_or_nothing_may_be_written(api, start, turn, big, settings):
     server = api([reply("One."), reply("Two."), reply(SUMMARY + "\n" + REMEMBER)])
     session, _ = summarized(start, turn, server, **settings)
@@ -417,4 +418,47 @@ def test_a_memory_that_cannot_be_written_does_no_harm_to_the_summary(api, start,
     server = api([reply("One."), reply("Two."), reply(SUMMARY + "\n" + REMEMBER)])
     session, events = summarized(start, turn, server)
     assert session.conversation.summary is not None
-    assert any("could not all be kept" in event.text for event in events if isinstance(event, Notice))
+    assert any("cannot be kept" in event.text for event in events if isinstance(event, Notice))
+
+
+def test_a_summary_changes_no_record_that_is_there_and_says_what_it_would_say(api, start, turn, big):
+    (big / ".memory").mkdir()
+    record = big / ".memory/tabs-in-go.md"
+    record.write_text("# Tabs in Go\n\nAsk Anna first.\n")
+    broken = big / ".memory/zeta.md"
+    broken.write_text("---\nname: Zeta\nno end\n")
+    broken_text = broken.read_text()
+    lines = (
+        "- user: Zeta \u2014 the last letter?",
+        "- feedback: tabs-in-go \u2014 Tabs.",
+        "- user: Alpha \u2014 likes it.",
+    )
+    notes = "\n".join(("", "## Remember", *lines))
+    server = api([reply("One."), reply("Two."), reply(SUMMARY + notes)])
+    session, events = summarized(start, turn, server)
+    assert (
+        record.read_text() == "# Tabs in Go\n\nAsk Anna first.\n" and broken.read_text() == "---\nname: Zeta\nno end\n"
+    )
+    said = [event.text for event in events if isinstance(event, Notice)][1:]
+    assert said == [
+        ".memory/zeta.md stays as it is; the summary would say: the last letter?",
+        ".memory/tabs-in-go.md stays as it is; the summary would say: Tabs.",
+        "remembered (user): Alpha; .memory/alpha.md",
+    ]
+    index = (big / ".memory/MEMORY.md").read_text()
+    assert "[Alpha](alpha.md)" in index and "](tabs-in-go.md)" in index and session.conversation.summary is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "left", "names"),
+    [
+        ("## A\na\n\n## Remember\n## Look up\nfiles\n\n## Z\nz", "## A\na\n\n## Look up\nfiles\n\n## Z\nz", []),
+        ("## A\n### Remember\n- user: x \u2014 y", "## A\n### Remember\n- user: x \u2014 y", []),
+        ("## A\n```\n## Remember\n```\n## Remember\n* user: x - y", "## A\n```\n## Remember\n```", ["x"]),
+        ("## A\na", "## A\na", []),
+        ("## Remember\n- user: x \u2014 y", "", ["x"]),
+    ],
+)
+def test_the_section_of_notes_is_taken_out_and_nothing_else(text, left, names):
+    found, notes = split_notes(text, "s")
+    assert (found, [note.name for note in notes]) == (left, names)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tinyclaw.errors import StateError
 from tinyclaw.state.memory import INDEX_BEGIN, INDEX_END, MAX_LINES, Memory, Note, Record, with_index
+from tinyclaw.state.redaction import mask
 
 NOW = "2026-11-30T12:00:00Z"
 LATER = "2026-12-01T12:00:00Z"
@@ -22,7 +23,7 @@ LATER = "2026-12-01T12:00:00Z"
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Memory:
-    return Memory(tmp_path, lambda: NOW)
+    return Memory(tmp_path, lambda: NOW, mask)
 
 
 def files(memory: Memory) -> list[str]:
@@ -33,13 +34,17 @@ def index(memory: Memory) -> str:
     return (memory.folder / "MEMORY.md").read_text()
 
 
+def save(memory: Memory, each: Note):
+    return memory.save(each, may_change=True)
+
+
 def note(name: str, text: str = "what it is", **facts) -> Note:
     return Note(name, facts.pop("type", "project"), text, **facts)
 
 
 def test_a_record_is_a_file_that_people_can_read(memory: Memory):
-    saved = memory.save(note("Tabs, not blanks", "In Go files.\nAlways.", type="feedback", source="session 1"))
-    assert [(each.slug, each.how) for each in saved] == [("tabs-not-blanks", "new")]
+    saved = save(memory, note("Tabs, not blanks", "In Go files.\nAlways.", type="feedback", source="session 1"))
+    assert (saved.slug, saved.how) == ("tabs-not-blanks", "new")
     assert (memory.folder / "tabs-not-blanks.md").read_text() == (
         "---\n"
         "name: Tabs, not blanks\n"
@@ -57,13 +62,14 @@ def test_a_record_is_a_file_that_people_can_read(memory: Memory):
 def test_the_index_has_a_line_for_each_record_and_the_persons_words_stay(memory: Memory):
     memory.folder.mkdir()
     (memory.folder / "MEMORY.md").write_text("# Memory\n\nMy own words.\n")
-    memory.save(note("b"), note("a", type="user"))
+    save(memory, note("b"))
+    save(memory, note("a", type="user"))
     revision = memory.write_index()
     assert index(memory) == (
         f"# Memory\n\nMy own words.\n\n{INDEX_BEGIN}\n- [a](a.md) — what it is\n- [b](b.md) — what it is\n{INDEX_END}\n"
     )
     (memory.folder / "MEMORY.md").write_text(index(memory) + "\nAnd below.\n")
-    memory.save(note("c", type="user"))
+    save(memory, note("c", type="user"))
     assert memory.write_index() != revision
     assert index(memory).startswith("# Memory\n\nMy own words.\n\n") and index(memory).endswith("-->\n\nAnd below.\n")
     assert re.findall(r"\[(\w)\]", index(memory)) == ["a", "c", "b"], "about the person first"
@@ -71,7 +77,7 @@ def test_the_index_has_a_line_for_each_record_and_the_persons_words_stay(memory:
 
 def test_the_same_again_changes_nothing_and_another_text_changes_that_alone(memory: Memory):
     first, again, shouted = (
-        memory.save(note(name, text))[0]
+        save(memory, note(name, text))
         for name, text in (
             ("Deploy day", "On Fridays."),
             ("Deploy day", "On  fridays."),
@@ -81,7 +87,7 @@ def test_the_same_again_changes_nothing_and_another_text_changes_that_alone(memo
     assert ([first.how, again.how, shouted.how], files(memory)) == (["new", "same", "same"], ["deploy-day.md"])
     path = memory.folder / "deploy-day.md"
     path.write_text(path.read_text().replace("type: project", "type: project  # as I see it\nmine: kept"))
-    assert Memory(memory.folder.parent, lambda: LATER).save(note("Deploy day", "On Mondays."))[0].how == "changed"
+    assert save(Memory(memory.folder.parent, lambda: LATER, mask), note("Deploy day", "On Mondays.")).how == "changed"
     text = path.read_text()
     assert "type: project  # as I see it\nmine: kept" in text and f"created: {NOW}\nupdated: {LATER}" in text
     assert text.endswith("---\n\nOn Mondays.\n") and "description: On Mondays." in text
@@ -115,7 +121,7 @@ TITLES = [
 
 def test_every_name_has_a_file_of_its_own_in_the_folder_and_under_it(memory: Memory):
     for at, title in enumerate(TITLES):
-        memory.save(note(title, f"text {at}"))
+        save(memory, note(title, f"text {at}"))
     found = {record.text: record for record in memory.records()}
     alike = {"memory": "MEMORY", "A B": "a\nb"}
     assert len(found) == len(TITLES) - len(alike)
@@ -128,16 +134,16 @@ def test_every_name_has_a_file_of_its_own_in_the_folder_and_under_it(memory: Mem
 
 def test_one_name_in_two_forms_of_unicode_is_one_record(memory: Memory):
     for form in ("NFC", "NFD", "NFKC"):
-        memory.save(note(unicodedata.normalize(form, "Café Zürich"), "text"))
+        save(memory, note(unicodedata.normalize(form, "Café Zürich"), "text"))
     assert len(files(memory)) == 1
 
 
 @given(st.lists(st.text(min_size=1, max_size=30).filter(str.strip), min_size=1, max_size=8))
 def test_whatever_the_names_no_text_is_lost(tmp_path_factory, names):
-    memory = Memory(tmp_path_factory.mktemp("m"), lambda: NOW)
+    memory = Memory(tmp_path_factory.mktemp("m"), lambda: NOW, mask)
     last = {}
     for at, name in enumerate(names):
-        slug = memory.save(note(name, f"text {at}"))[0].slug
+        slug = save(memory, note(name, f"text {at}")).slug
         last[slug] = f"text {at}"
     assert {record.slug: record.text for record in memory.records()} == last
 
@@ -145,12 +151,12 @@ def test_whatever_the_names_no_text_is_lost(tmp_path_factory, names):
 @pytest.mark.parametrize(("name", "text"), [("", "x"), ("  ", "x"), ("x", ""), ("x", " \n")])
 def test_a_note_without_name_or_text_is_refused(memory: Memory, name, text):
     with pytest.raises(StateError, match="needs a name and a text"):
-        memory.save(note(name, text))
+        save(memory, note(name, text))
     assert not memory.folder.exists()
 
 
 def test_a_long_text_is_kept_whole_and_told_in_short(memory: Memory):
-    memory.save(note("long", "word " * 1_000))
+    save(memory, note("long", "word " * 1_000))
     memory.write_index()
     (record,) = memory.records()
     assert record.text == ("word " * 1_000).strip() and len(record.description) == 200
@@ -174,7 +180,7 @@ def test_what_stands_in_the_index_file_is_kept_to_the_byte(memory: Memory, befor
     memory.folder.mkdir()
     path = memory.folder / "MEMORY.md"
     path.write_bytes(before.encode())
-    memory.save(note("a"))
+    save(memory, note("a"))
     memory.write_index()
     assert path.read_bytes().startswith(before.encode())
     whole = path.read_bytes()
@@ -194,7 +200,7 @@ def test_a_record_that_a_person_wrote_badly_is_still_one(memory: Memory):
     assert (found["b"].name, found["b"].description, found["b"].type) == ("b", "no head", "project")
     assert found["a"].text == "words" and found["a"].diagnostics
     with pytest.raises(StateError, match="never closed"):
-        memory.save(note("c", "other words"))
+        save(memory, note("c", "other words"))
     assert (memory.folder / "c.md").read_text() == "---\nname: never closed\n"
 
 
@@ -202,7 +208,7 @@ def test_a_record_saved_by_an_editor_of_windows_keeps_its_ways(memory: Memory):
     memory.folder.mkdir()
     path = memory.folder / "a.md"
     path.write_bytes(b"\xef\xbb\xbf---\r\nname: a\r\ntype: project\r\n---\r\n\r\nold\r\n")
-    memory.save(note("a", "new\nlines"))
+    save(memory, note("a", "new\nlines"))
     data = path.read_bytes()
     assert data.startswith(b"\xef\xbb\xbf---\r\nname: a\r\n") and data.endswith(b"---\r\n\r\nnew\r\nlines\r\n")
     assert data.count(b"\n") == data.count(b"\r\n")
@@ -212,15 +218,15 @@ WRITER = """
 import sys, time
 from pathlib import Path
 from tinyclaw.state.memory import Memory, Note
-memory = Memory(Path(sys.argv[1]), lambda: "2026-11-30T12:00:00Z")
+memory = Memory(Path(sys.argv[1]), lambda: "2026-11-30T12:00:00Z", str)
 for number in range(25):
-    memory.save(Note(f"{sys.argv[2]} {number}", "project", "text"))
+    memory.save(Note(f"{sys.argv[2]} {number}", "project", "text"), may_change=True)
     memory.write_index()
 """
 
 
 def test_two_processes_and_a_person_lose_nothing(tmp_path: Path):
-    memory = Memory(tmp_path, lambda: NOW)
+    memory = Memory(tmp_path, lambda: NOW, mask)
     memory.folder.mkdir()
     path = memory.folder / "MEMORY.md"
     path.write_text("# Memory\n")
@@ -246,4 +252,57 @@ def test_two_processes_and_a_person_lose_nothing(tmp_path: Path):
 
 def test_the_index_is_made_of_records_alone():
     records = [Record.parse(b"---\nname: <b>x</b>\ndescription: |\n  two\n  lines\n---\n", "x")]
-    assert with_index("", records) == f"{INDEX_BEGIN}\n- [<b>x</b>](x.md) — two lines\n{INDEX_END}\n"
+    assert with_index("", records, mask) == f"{INDEX_BEGIN}\n- [<b>x</b>](x.md) — two lines\n{INDEX_END}\n"
+
+
+def test_a_record_is_changed_only_where_that_is_asked_for(memory: Memory):
+    save(memory, note("a", "mine"))
+    kept = memory.save(note("a", "yours"), may_change=False)
+    assert (kept.how, next(memory.records()).text) == ("kept", "mine")
+    assert memory.save(note("A", " mine "), may_change=False).how == "same"
+
+
+def test_nothing_outside_the_workspace_is_read_or_written(tmp_path: Path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/secret.md").write_text("TOPSECRET\n")
+    (tmp_path / "ws/.memory").mkdir(parents=True)
+    memory = Memory(tmp_path / "ws", lambda: NOW, mask)
+    (memory.folder / "leak.md").symlink_to(tmp_path / "out/secret.md")
+    assert list(memory.records()) == []
+    with pytest.raises(StateError, match="leads out of the workspace"):
+        save(memory, note("leak"))
+    (memory.folder / "MEMORY.md").symlink_to(tmp_path / "out/secret.md")
+    with pytest.raises(StateError, match="leads out of the workspace"):
+        memory.write_index()
+    elsewhere = Memory(tmp_path / "other", lambda: NOW, mask)
+    (tmp_path / "other").mkdir()
+    elsewhere.folder.symlink_to(tmp_path / "out")
+    with pytest.raises(StateError, match="leads out of the workspace"):
+        save(elsewhere, note("a"))
+    assert (tmp_path / "out/secret.md").read_text() == "TOPSECRET\n" and len(list((tmp_path / "out").iterdir())) == 1
+
+
+def test_a_secret_in_a_record_is_masked_in_the_index(memory: Memory):
+    key = "sk-ant-api03-" + "Ab1" * 30
+    memory.folder.mkdir()
+    (memory.folder / "a.md").write_text(f"---\nname: a\ndescription: the key is {key}\n---\nwords\n")
+    memory.write_index()
+    assert key not in index(memory) and "[masked:" in index(memory)
+
+
+def test_markers_within_a_record_do_not_confuse_the_index(memory: Memory):
+    save(memory, note("Marker", f"the index begins with {INDEX_BEGIN} and ends with {INDEX_END}"))
+    memory.write_index()
+    first = index(memory)
+    memory.write_index()
+    assert index(memory) == first and len(first.splitlines()) == 3
+
+
+@pytest.mark.parametrize("data", ["# Memory\n".encode("utf-16"), b"caf\xe9\n"])
+def test_an_index_file_that_is_not_utf_8_is_left_alone(memory: Memory, data):
+    memory.folder.mkdir()
+    (memory.folder / "MEMORY.md").write_bytes(data)
+    save(memory, note("a"))
+    with pytest.raises(StateError, match=r"MEMORY\.md: is not UTF-8"):
+        memory.write_index()
+    assert (memory.folder / "MEMORY.md").read_bytes() == data

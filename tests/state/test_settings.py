@@ -73,10 +73,10 @@ def test_a_workspace_may_tighten_and_the_person_may_then_loosen(load, write):
 
 
 def test_a_workspace_cannot_lift_a_limit_or_leave_plan_mode(load, write):
-    write("user", "max_requests: 10", "mode: plan")
-    write("workspace", "max_requests: 0", "mode: default")
+    write("user", "max_requests: 10", "mode: plan", "memory_flush: off")
+    write("workspace", "max_requests: 0", "mode: default", "memory_flush: on")
     settings, problems = load()
-    assert (settings.max_requests, settings.mode, len(problems)) == (10, "plan", 2)
+    assert (settings.max_requests, settings.mode, settings.memory_flush, len(problems)) == (10, "plan", "off", 3)
 
 
 def test_a_wrong_value_is_said_with_its_line_and_leaves_the_one_below(load, write):

@@ -15,32 +15,46 @@ from tinyclaw.state.workspace import MEMORY_INDEX
 
 _HEADING = "## Remember"
 _LINE = re.compile(rf"[-*] ({'|'.join(get_args(RecordType))}): (.{{1,80}}?) (?:—|–|--|-) (.+)")
+_FENCE = re.compile(r"\s*(```|~~~)")
 _MOST = 10
 
 
 def split_notes(text: str, source: str) -> tuple[str, list[Note]]:
     """A summary without its section of what to remember, and the notes of that section; other lines in it are none."""
-    if f"{_HEADING}\n" not in text:
-        return text, []
-    before, _, behind = text.partition(f"{_HEADING}\n")
-    section, _, rest = behind.partition("\n## ")
-    found = (_LINE.fullmatch(line.strip()) for line in section.split("\n"))
+    left: list[str] = []
+    section: list[str] = []
+    is_fenced = is_within = False
+    for line in text.split("\n"):
+        is_fenced ^= bool(_FENCE.match(line))
+        if line.startswith("## ") and not is_fenced:
+            is_within = line.rstrip() == _HEADING
+        (section if is_within else left).append(line)
+    found = (_LINE.fullmatch(line.strip()) for line in section)
     notes = [Note(line[2].strip(), cast(RecordType, line[1]), line[3].strip(), source=source) for line in found if line]
-    left = before.rstrip() + (f"\n\n## {rest}" if rest else "")
-    return left.strip(), [note for note in notes if not holds_mask(note.name + note.text)][:_MOST]
+    return "\n".join(left).strip(), [note for note in notes if not holds_mask(note.name + note.text)][:_MOST]
 
 
 def remember(session: Session, notes: list[Note]) -> Iterator[Notice]:
-    """Keep the notes, and tell the person of each that is new. What cannot be kept is said; the transcript has it."""
-    if not notes or not session.remembers or session.permission_mode == "read-only":
+    """Keep each note for which there is no record yet, and tell the person. A record that is there stays as it is.
+
+    What cannot be kept is said; the transcript has it.
+    """
+    is_allowed = session.remembers and session.permission_mode != "read-only" and session.mode != "plan"
+    if not notes or not is_allowed:
         return
-    memory = Memory(session.workspace.root, lambda: session.now)
+    memory = Memory(session.workspace.root, lambda: session.now, session.masker.mask)
+    for note in notes:
+        try:
+            saved = memory.save(note, may_change=False)
+        except StateError as error:
+            yield Notice(f'"{note.name}" is worth remembering, and cannot be kept: {error}')
+            continue
+        place = f".memory/{saved.slug}.md"
+        if saved.how == "new":
+            yield Notice(f"remembered ({note.type}): {note.name}; {place}")
+        elif saved.how == "kept":
+            yield Notice(f"{place} stays as it is; the summary would say: {note.text}")
     try:
-        saved = memory.save(*notes)
         session.reader.wrote(MEMORY_INDEX, memory.write_index())
     except StateError as error:
-        yield Notice(f"what is worth remembering could not all be kept: {error}")
-        return
-    for note, record in zip(notes, saved, strict=True):
-        if record.how != "same":
-            yield Notice(f"remembered ({record.how}, {note.type}): {note.name}; .memory/{record.slug}.md")
+        yield Notice(str(error))

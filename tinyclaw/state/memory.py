@@ -7,10 +7,12 @@ a file of its own, and the index says nothing that the records do not say, so wh
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -90,71 +92,57 @@ class Record:
 
 @dataclass(frozen=True)
 class Saved:
-    """A record that was saved. ``how``: it is new, another text took the place of its own, or it said this already."""
+    """What became of a note: a new record, a changed one, one that said this already, or one that is kept as it is."""
 
     slug: str
-    how: Literal["new", "changed", "same"]
+    how: Literal["new", "changed", "same", "kept"]
 
 
 class Memory:
-    """The records of one workspace. ``now`` gives an RFC 3339 time, ``sleep`` waits."""
+    """The records of one workspace.
 
-    def __init__(self, root: Path, now: Callable[[], str], sleep: Callable[[float], None] = time.sleep) -> None:
-        self.folder = root / _FOLDER
+    ``now`` gives an RFC 3339 time, ``mask`` hides secrets, ``sleep`` waits. Nothing outside the workspace is read or
+    written: a link that leads out is no record.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        now: Callable[[], str],
+        mask: Callable[[str], str],
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._root = root
         self._now = now
+        self._mask = mask
         self._sleep = sleep
+        self.folder = root / _FOLDER
 
     def records(self) -> Iterator[Record]:
         """Every record that can be read, by slug."""
         for path in self._paths():
-            try:
-                data = read(path, limit_bytes=_MAX_BYTES).data
-            except StateError:
-                continue
-            if data is not None:
-                yield Record.parse(data, path.stem)
+            with suppress(StateError):
+                data = read(self._inside(path), limit_bytes=_MAX_BYTES).data
+                if data is not None:
+                    yield Record.parse(data, path.stem)
 
-    def save(self, *notes: Note) -> list[Saved]:
-        """Write each note: as a new record, or into the one that has its name. The index is to be written then.
+    def save(self, note: Note, *, may_change: bool) -> Saved:
+        """Write a note: as a new record or, if it ``may_change`` what is there, into the one that has its name.
 
-        Raises: StateError when a note has neither name nor text, or a file cannot be written.
+        Raises: StateError when it has neither name nor text, or a file cannot be written.
         """
-        return [self._save(note) for note in notes]
-
-    def write_index(self) -> str:
-        """Make the index of the records that are there, and keep what the person wrote around it; gives its revision.
-
-        Raises: StateError.
-        """
-        path = self.folder / _INDEX
-        for attempt in range(_TRIES):
-            there = read(path, limit_bytes=_MAX_BYTES)
-            text = (there.data or b"").decode("utf-8", "surrogateescape")
-            wanted = with_index(text, self.records())
-            if wanted == text:
-                return there.revision
-            try:
-                write(path, wanted.encode("utf-8", "surrogateescape"), base=there)
-            except FileChanged:
-                self._sleep(_WAIT_SECONDS * (1 + attempt % 5))
-        raise StateError(f"{path}: others change it all the time; the index is made again with the next record")
-
-    def _paths(self) -> list[Path]:
-        try:
-            return sorted(path for path in self.folder.glob("*.md") if path.name != _INDEX and path.name[0] != ".")
-        except OSError:
-            return []
-
-    def _save(self, note: Note) -> Saved:
         if not note.text.strip() or not note.name.strip():
             raise StateError("a record needs a name and a text")
         for slug in _slugs(note.name):
-            path = self.folder / f"{slug}.md"
+            path = self._inside(self.folder / f"{slug}.md")
             for _ in range(_TRIES):
                 there = read(path, limit_bytes=_MAX_BYTES)
-                if there.data is not None and _identity(Record.parse(there.data, slug).name) != _identity(note.name):
+                old = Record.parse(there.data, slug) if there.data is not None else None
+                if old is not None and _identity(old.name) != _identity(note.name):
                     break  # another record's file
-                data = _rendered(note, there.data, self._now())
+                if old is not None and not may_change:
+                    return Saved(slug, "same" if _squeezed(old.text) == _squeezed(note.text) else "kept")
+                data = _rendered(note, slug, there.data, self._now())
                 if data == there.data:
                     return Saved(slug, "same")
                 try:
@@ -165,18 +153,58 @@ class Memory:
                 return Saved(slug, "new" if there.revision == ABSENT else "changed")
         raise StateError(f"{self.folder}: there is no free file name for {note.name!r}; give it another name")
 
+    def write_index(self) -> str:
+        """Make the index of the records that are there, and keep what the person wrote around it; gives its revision.
 
-def with_index(text: str, records: Iterable[Record]) -> str:
-    """``text`` of MEMORY.md with its generated part made new, or added at its end; all else stays as it is."""
+        Raises: StateError.
+        """
+        path = self._inside(self.folder / _INDEX)
+        for attempt in range(_TRIES):
+            there = read(path, limit_bytes=_MAX_BYTES)
+            try:
+                text = (there.data or b"").decode()
+            except UnicodeDecodeError as error:
+                raise StateError(f"{path}: is not UTF-8, so no index is written into it; save it as UTF-8") from error
+            wanted = with_index(text, self.records(), self._mask)
+            if wanted == text:
+                return there.revision
+            try:
+                written = write(path, wanted.encode(), base=there)
+            except FileChanged:
+                self._sleep(_WAIT_SECONDS * (1 + attempt % 5))
+                continue
+            if not written.merged:
+                return written.revision
+        raise StateError(f"{path}: others change it all the time; the index is made again with the next record")
+
+    def _inside(self, path: Path) -> Path:
+        """The path, if it leads to no place outside the workspace. Raises: StateError."""
+        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self._root)):
+            raise StateError(f"{path}: leads out of the workspace, where nothing is remembered; take the link away")
+        return path
+
+    def _paths(self) -> list[Path]:
+        try:
+            return sorted(path for path in self.folder.glob("*.md") if path.name != _INDEX and path.name[0] != ".")
+        except OSError:
+            return []
+
+
+def with_index(text: str, records: Iterable[Record], mask: Callable[[str], str]) -> str:
+    """``text`` of MEMORY.md with its generated part made new, or added at its end; all else stays as it is.
+
+    The part stands between two lines of its own.
+    """
     newline = "\r\n" if "\r\n" in text else "\n"
-    part = newline.join((INDEX_BEGIN, *_lines(records), INDEX_END))
-    end = text.rfind(INDEX_END)
-    begin = text.rfind(INDEX_BEGIN, 0, max(end, 0))
+    lines = text.split(newline)
+    part = [INDEX_BEGIN, *(mask(line) for line in _lines(records)), INDEX_END]
+    end = max((at for at, line in enumerate(lines) if line == INDEX_END), default=0)
+    begin = max((at for at, line in enumerate(lines[:end]) if line == INDEX_BEGIN), default=-1)
     if begin >= 0:
-        return text[:begin] + part + text[end + len(INDEX_END) :]
+        return newline.join((*lines[:begin], *part, *lines[end + 1 :]))
     before = text if not text or text.endswith(newline) else text + newline
     gap = newline if before.strip() else ""
-    return f"{before}{gap}{part}{newline}"
+    return f"{before}{gap}{newline.join(part)}{newline}"
 
 
 def _lines(records: Iterable[Record]) -> list[str]:
@@ -190,25 +218,26 @@ def _lines(records: Iterable[Record]) -> list[str]:
     return shown
 
 
-def _rendered(note: Note, before: bytes | None, now: str) -> bytes:
-    """The file of a record; where there is one, only what the note says differently is changed."""
-    old = Document.parse(before, "record") if before is not None else None
+def _rendered(note: Note, slug: str, before: bytes | None, now: str) -> bytes:
+    """The file of a record; where there is one, only what the note says differently is changed. Raises: StateError."""
+    name = f"{_FOLDER}/{slug}.md"
+    old = Document.parse(before, name) if before is not None else None
     if old is not None and _squeezed(old.body) == _squeezed(note.text):
         is_told = not note.description or _squeezed(old.string("description")) == _squeezed(note.description)
-        if is_told and old.string("type") == note.type:
+        if is_told and old.string("type", note.type) == note.type:
             return before or b""
     fields = {"name": _one_line(note.name), "description": _shortened(note.description or note.text)}
     fields |= {"type": note.type, "created": now, "updated": now, "source": note.source}
     body = f"\n{note.text.strip()}\n"
     if old is None:
-        data = body.encode("utf-8", "replace")
+        data = b""
     else:
         data = old.with_body(body)
         del fields["name"], fields["created"]
-    for name, value in fields.items():
+    for field, value in fields.items():
         if value:
-            data = Document.parse(data, "record").set_field(name, value)
-    return data
+            data = Document.parse(data, name).set_field(field, value)
+    return data if old is not None else data + body.encode("utf-8", "replace")
 
 
 def _slugs(name: str) -> Iterator[str]:

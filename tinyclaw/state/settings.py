@@ -215,6 +215,8 @@ def _loosens(name: str, new: str | int | float, old: str | int | float) -> bool:
         return _LOOSENESS[str(new)] > _LOOSENESS[str(old)]
     if name == "mode":
         return old == "plan" and new != "plan"
+    if name == "memory_flush":
+        return old == "off"
     if name in ("max_requests", "max_cost"):
         return float(old) > 0 and not 0 < float(new) <= float(old)
     return name == "prices"
