@@ -21,7 +21,10 @@ outside the tree is a bug: ``cli`` shows one line and writes the traceback to a 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from tinyclaw.types import Usage
 
 ModelErrorKind = Literal[
     "auth", "billing", "connection", "cut", "invalid", "not_found", "overloaded", "rate_limit", "server", "timeout"
@@ -69,6 +72,7 @@ class ModelError(TinyclawError):
         kind: closed set of causes, for exit messages and for deciding on a retry.
         retry_after_seconds: what the server asked us to wait, if it said.
         status: the HTTP status, if there was one.
+        lost: the tokens of an answer that had begun and broke off; None where none had begun.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class ModelError(TinyclawError):
     ) -> None:
         super().__init__(message)
         self.kind: ModelErrorKind = kind
+        self.lost: Usage | None = None
         self.status = status
         self.retry_after_seconds = retry_after_seconds
 
@@ -105,4 +110,10 @@ class ToolError(TinyclawError):
 
 
 class Interrupted(TinyclawError):
-    """The person interrupted; raised at the next safe point, never between a write and its record."""
+    """The person interrupted; raised at the next safe point, never between a write and its record.
+
+    Attributes:
+        lost: as that of ``ModelError``.
+    """
+
+    lost: Usage | None = None

@@ -238,11 +238,15 @@ class ThinkingDelta:
 
 @dataclass(frozen=True)
 class Retrying:
-    """A request failed and is sent again after ``delay_seconds``; deltas shown so far are void."""
+    """A request failed and is sent again after ``delay_seconds``; deltas shown so far are void.
+
+    ``lost``: the tokens of the answer that broke off, which are billed, if one had begun.
+    """
 
     reason: str
     delay_seconds: float
     attempt: int
+    lost: Usage | None = None
 
 
 ModelEvent = TextDelta | ThinkingDelta | Retrying | Reply

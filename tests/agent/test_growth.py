@@ -427,7 +427,6 @@ def test_a_summary_changes_no_record_that_is_there_and_says_what_it_would_say(ap
     record.write_text("# Tabs in Go\n\nAsk Anna first.\n")
     broken = big / ".memory/zeta.md"
     broken.write_text("---\nname: Zeta\nno end\n")
-    broken_text = broken.read_text()
     lines = (
         "- user: Zeta \u2014 the last letter?",
         "- feedback: tabs-in-go \u2014 Tabs.",

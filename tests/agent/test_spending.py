@@ -8,12 +8,13 @@ from datetime import timedelta
 import pytest
 
 from tests.agent.conftest import NOON
-from tests.messages_api import fault, reply
+from tests.messages_api import cut, fault, reply
 from tinyclaw.agent.compaction import summarize_now
+from tinyclaw.agent.spending import Allowance
 from tinyclaw.errors import LimitReached, UsageError
 from tinyclaw.model.prices import price_of
 from tinyclaw.state.transcript.grammar import parse
-from tinyclaw.types import Usage
+from tinyclaw.types import Spent, Usage
 
 SUMMARY = "## Goal\n\nMend the totals."
 LIST = [("glob", {"pattern": "*"})]
@@ -186,3 +187,64 @@ def test_each_miss_of_the_cache_is_explained(api, start, turn, root):
     list(summarize_now(session))
     turn(session, "eight")
     assert again(session)[7] == ("prefix", "compaction: AGENTS.md")
+
+
+# What the limits count
+
+
+def test_an_answer_that_broke_off_is_billed_and_counts(api, start, turn):
+    words = "many words of an answer " * 40
+    server = api([cut(reply(words), after_events=6), cut(reply(words), after_events=6), reply("Done.")])
+    session = start(server)
+    ended = turn(session)[-1]
+    lost = blocks(session, "side")
+    assert [block.attrs["what"] for block in lost] == ["lost", "lost"] and ended.requests == 1
+    assert ended.usage.prompt == sum(
+        usage["input_tokens"] + usage["cache_read_input_tokens"] + usage["cache_creation_input_tokens"]
+        for usage in server.usages
+    )
+    assert ended.cost_usd == pytest.approx(sum(map(billed, server.usages)), rel=0.05)
+
+
+def test_an_answer_that_is_given_up_is_billed_too(api, start, turn):
+    server = api([cut(reply("words " * 50), after_events=6)])
+    session = start(server, max_tries=1)
+    ended = turn(session)[-1]
+    assert ended.reason == "error" and ended.cost_usd == pytest.approx(sum(map(billed, server.usages)), rel=0.1)
+
+
+def test_what_becomes_of_the_transcript_moves_no_limit(api, start, turn, root):
+    session = start(api([reply("One.")]))
+    turn(session, "first")
+    session.close()
+    forget = "import re, glob\np = glob.glob('.transcripts/2*.md')[0]\nt = open(p).read()\n"
+    forget += "open(p, 'w').write(re.sub('(?m)^<!-- tc:(request|reply) .*$', '', t))\n"
+    (root / "forget.py").write_text(forget)
+    server = api([reply(tools=[("bash", {"command": "python3 forget.py"})])] * 9)
+    session = start(server, resume="last", max_requests=3)
+    ended = turn(session, "second")[-1]
+    assert (ended.reason, ended.requests, len(server.requests)) == ("limit", 3, 3)
+    assert ended.cost_usd == pytest.approx(sum(map(billed, server.usages)))
+    assert blocks(session, "turn_end")[-1].attrs["cost_usd"] == ended.cost_usd
+
+
+def test_a_turn_that_goes_on_after_a_pause_goes_on_with_its_limits(api, start, turn):
+    steps = [reply(tools=LIST), reply(tools=[("bash", {"command": "true"})]), *[reply(tools=LIST)] * 9]
+    server = api(steps)
+    session = start(server, max_requests=3, permission_mode="ask")
+    assert turn(session)[-1].reason == "paused"
+    session.close()
+    (path,) = (session.workspace.root / ".transcripts").glob("2*.md")
+    path.write_text(path.read_text().replace("- [ ] allow", "- [x] allow"))
+    session = start(server, resume="last", max_requests=3, permission_mode="ask")
+    ended = turn(session, None)[-1]
+    assert (ended.reason, ended.requests, len(server.requests)) == ("limit", 3, 3)
+    assert ended.cost_usd == pytest.approx(sum(map(billed, server.usages)))
+
+
+def test_near_a_size_from_which_on_prompts_cost_more_the_dearer_price_counts():
+    price = price_of("claude-haiku-5-5")
+    allowance = Allowance(dollars=0.0135)
+    assert allowance.answer_tokens(2_000, 80_000, 0, Spent(), price) == 2_000
+    with pytest.raises(LimitReached, match=r"might pass the limit of \$0\.0135: \$0\.00 are spent, it costs about"):
+        allowance.answer_tokens(2_000, 99_900, 0, Spent(), price)

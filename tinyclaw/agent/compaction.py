@@ -17,10 +17,10 @@ from tinyclaw.agent.session import Session
 from tinyclaw.context.compiler import LEAST_OUTPUT_TOKENS, WorkingSet
 from tinyclaw.context.cutting import cut_before
 from tinyclaw.context.wire import SUMMARY
-from tinyclaw.errors import ModelError
+from tinyclaw.errors import Interrupted, ModelError
 from tinyclaw.state.transcript.fold import Conversation
 from tinyclaw.state.transcript.grammar import OUTSIDE, Block, heading
-from tinyclaw.types import Json, Reply, Request, Retrying
+from tinyclaw.types import Json, Reply, Request, Retrying, Spent
 
 KEPT_MESSAGES = 12
 KEPT_ON_DEMAND = 2
@@ -71,7 +71,7 @@ def summarize_now(session: Session) -> Generator[Event, None, bool]:
     Raises: StateError, Interrupted, LimitReached.
     """
     if session.conversation.idle:
-        session.spent_before = session.conversation.spent
+        session.spent = Spent()
     working = session.compile(may_exceed=True)
     at = _cut(session, working, is_asked=True, is_first=True)
     if not at:
@@ -190,35 +190,28 @@ def _ask(session: Session, request: Request, tokens: int, held: int) -> Generato
     for params in (request.params, {**request.params, "tool_choice": {"type": "none"}}):
         longest = session.answer_tokens(request.max_tokens, tokens, held)
         began = time.monotonic()
-        reply: Reply | None = None
-        for event in session.model.stream(replace(request, params=params, max_tokens=longest), session.interrupt):
-            if isinstance(event, Retrying):
-                yield event
-            elif isinstance(event, Reply):
-                reply = event
-                break
-        assert reply is not None
+        reply = yield from _asked(session, replace(request, params=params, max_tokens=longest))
         text = session.masker.mask(reply.text.strip())
-        _record_side(session, reply, text, round((time.monotonic() - began) * 1000))
+        milliseconds = round((time.monotonic() - began) * 1000)
+        session.record(session.side("summary", reply.usage, text, held=held, stop=reply.stop_reason, ms=milliseconds))
         if text and not reply.tool_uses and reply.stop_reason in ("end_turn", "stop_sequence"):
             return text.partition(_WORDS)[0].strip()
     return ""
 
 
-def _record_side(session: Session, reply: Reply, text: str, milliseconds: int) -> None:
-    usage = reply.usage
-    facts = {
-        "what": "summary",
-        "model": session.target.model,
-        "in": usage.input,
-        "cache_read": usage.cache_read,
-        "cache_write": usage.cache_write,
-        "out": usage.output,
-        "stop": reply.stop_reason,
-        "ms": milliseconds,
-        **({"cost_usd": cost} if (cost := session.cost(usage)) is not None else {}),
-    }
-    session.record(Block("side", facts, text, heading=heading(3, "summary, as the model wrote it")))
+def _asked(session: Session, request: Request) -> Generator[Event, None, Reply]:
+    """The answer to a request beside the conversation. Raises: ModelError, Interrupted."""
+    try:
+        for event in session.model.stream(request, session.interrupt):
+            if isinstance(event, Retrying):
+                session.record_lost(event.lost)
+                yield event
+            elif isinstance(event, Reply):
+                return event
+    except (ModelError, Interrupted) as error:
+        session.record_lost(error.lost)
+        raise
+    raise AssertionError("a stream ends with a reply or an error")
 
 
 def _persons_words(conversation: Conversation, keep: int) -> str:

@@ -37,7 +37,7 @@ def run_turn(session: Session, text: str | None) -> Iterator[Event]:
     Raises: UsageError when there is nothing to do; StateError when the transcript cannot be written.
     """
     begin(session, text)
-    session.spent_before = session.conversation.spent
+    session.spent = session.conversation.turn_spent
     yield from _notices(session)
     try:
         reason, answer = yield from _until_the_model_stops(session)
@@ -186,8 +186,13 @@ def _streamed(session: Session, working: WorkingSet) -> Generator[Event, None, R
                 partial.append(event.text)
             elif isinstance(event, Retrying):
                 partial.clear()
+                session.record_lost(event.lost)
             yield event
-    except Interrupted:
+    except ModelError as error:
+        session.record_lost(error.lost)
+        raise
+    except Interrupted as error:
+        session.record_lost(error.lost)
         _record_partial(session, "".join(partial))
         raise
     raise AssertionError("a stream ends with a reply or an error")

@@ -30,7 +30,7 @@ from tinyclaw.state.ledger import Ledger
 from tinyclaw.state.outputs import Outputs
 from tinyclaw.state.redaction import Masker
 from tinyclaw.state.snapshot import Snapshot, SnapshotReader
-from tinyclaw.state.transcript.fold import Conversation
+from tinyclaw.state.transcript.fold import Conversation, spent_in
 from tinyclaw.state.transcript.grammar import Block, heading
 from tinyclaw.state.transcript.prefixes import Prefix, PrefixStore
 from tinyclaw.state.transcript.store import Transcript
@@ -69,7 +69,7 @@ class Session:
         always: tools that the person has allowed for the rest of the session.
         marks: the sizes above and down to which the conversation is made smaller.
         price: what the model costs; None when that is not known.
-        allowance: what one turn may use. ``spent_before``: what the session had used when the turn began.
+        allowance: what one turn may use; ``spent``: what the running one has used, whatever becomes of the transcript.
         budgets: learns the limits of the server's models; None where there is no server.
         sent: the last request that was answered, as the provider's cache holds it.
         failed_summaries: how many have failed in a row.
@@ -107,7 +107,7 @@ class Session:
     failed_summaries: int = 0
     is_summary_asked: bool = False
     budgets: Budgets | None = None
-    spent_before: Spent = field(default_factory=Spent)
+    spent: Spent = field(default_factory=Spent)
     sent: Sent | None = None
     _said: set[str] = field(default_factory=set)
     _followed: Conversation | None = None
@@ -130,6 +130,29 @@ class Session:
     def record(self, *blocks: Block, tool_ran: bool = False) -> None:
         """Append to the transcript. Raises: StateError."""
         self.transcript.append(*blocks, tool_ran=tool_ran)
+        for block in blocks:
+            self.spent += spent_in(block)
+
+    def record_lost(self, lost: Usage | None) -> None:
+        """Write down an answer that broke off, which is billed; None where none had begun. Raises: StateError."""
+        if lost is not None:
+            self.record(self.side("lost", lost, stop="broken off"))
+
+    def side(self, what: str, usage: Usage, text: str = "", **facts: object) -> Block:
+        """The record of a call beside the conversation, with what it answered."""
+        cost = self.cost(usage)
+        attrs = {
+            "what": what,
+            "model": self.target.model,
+            "in": usage.input,
+            "cache_read": usage.cache_read,
+            "cache_write": usage.cache_write,
+            "out": usage.output,
+            **({} if cost is None else {"cost_usd": cost}),
+            **facts,
+        }
+        title = f"{what}, as the model wrote it" if text else ""
+        return Block("side", attrs, *([text] if text else []), heading=heading(3, title) if text else "")
 
     def refresh(self) -> None:
         """Take in what a person made of the transcript: what is no longer in it, the model has not seen.
@@ -190,11 +213,6 @@ class Session:
         )
         self._say_once(working.notes)
         return working
-
-    @property
-    def spent(self) -> Spent:
-        """What the running turn has used so far."""
-        return self.conversation.spent - self.spent_before
 
     def reuse(self, working: WorkingSet) -> Reuse:
         """What the provider's cache holds of a request that is sent now."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tinyclaw.amounts import dollars
 from tinyclaw.context.compiler import LEAST_OUTPUT_TOKENS
 from tinyclaw.errors import LimitReached
 from tinyclaw.model.prices import Price
 from tinyclaw.types import Spent
 
 _PER = 1_000_000
+_MARGIN = 1.1
+"""A prompt is an estimate: near a size from which on it costs more, the dearer rates are taken."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Allowance:
         if self.requests is not None and spent.requests >= self.requests:
             raise LimitReached(f"the limit of {self.requests} requests is reached")
         if self.dollars is not None and spent.dollars >= self.dollars:
-            raise LimitReached(f"the limit of ${self.dollars:.2f} is reached")
+            raise LimitReached(f"the limit of {dollars(self.dollars)} is reached")
 
     def answer_tokens(self, wanted: int, prompt: int, held: int, spent: Spent, price: Price | None) -> int:
         """The longest answer, of at most ``wanted`` tokens, with which a request cannot pass the limits.
@@ -40,18 +43,20 @@ class Allowance:
         self.check(spent)
         if self.dollars is None or price is None:
             return wanted
-        rates = price.at(prompt)
+        rates = max(price.at(prompt), price.at(round(prompt * _MARGIN)), key=lambda each: each.input)
         asked = (held * rates.cache_read + (prompt - held) * rates.cache_write) / _PER
         left = self.dollars - spent.dollars - asked
         if rates.output == 0:
             return self._checked(wanted, left >= 0, spent, asked)
         room = int(left * _PER / rates.output)
-        return self._checked(min(wanted, room), room >= min(wanted, LEAST_OUTPUT_TOKENS), spent, asked)
+        least = min(wanted, LEAST_OUTPUT_TOKENS)
+        return self._checked(min(wanted, room), room >= least, spent, asked, least * rates.output / _PER)
 
-    def _checked(self, tokens: int, fits: bool, spent: Spent, asked: float) -> int:
+    def _checked(self, tokens: int, fits: bool, spent: Spent, asked: float, answer: float = 0.0) -> int:
         if not fits:
+            assert self.dollars is not None
             raise LimitReached(
-                f"the next request might pass the limit of ${self.dollars:.2f}: ${spent.dollars:.4f} are spent, "
-                f"and it costs about ${asked:.4f} before it is answered"
+                f"the next request might pass the limit of {dollars(self.dollars)}: {dollars(spent.dollars)} are "
+                f"spent, it costs about {dollars(asked)} and a short answer {dollars(answer)}"
             )
         return tokens

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from tinyclaw.errors import ModelError
+from tinyclaw.errors import Interrupted, ModelError
 from tinyclaw.model.assembly import Assembly
 from tinyclaw.model.connection import Connection, Endpoint
 from tinyclaw.model.faults import Place, to_model_error
@@ -54,6 +54,9 @@ class AnthropicModel:
                 if assembly.is_complete:
                     break
             reply = assembly.reply()
+        except (ModelError, Interrupted) as error:
+            error.lost = assembly.lost
+            raise
         finally:
             call.end(whole=assembly.is_complete)
         yield reply

@@ -21,6 +21,7 @@ CUT_ARGUMENTS = "cut_by_output_limit"
 """Sole key of a call's input when the output limit fell inside its arguments: their first characters follow."""
 
 _SHOWN_CHARACTERS = 500
+_CHARACTERS_PER_TOKEN = 3
 _VALID_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _LIMITS = frozenset({"max_tokens", "model_context_window_exceeded"})
 _USAGE_KEYS = frozenset(
@@ -76,6 +77,19 @@ class Assembly:
         model = str(self._message.pop("model"))
         kept = tuple(block for block in content if not (isinstance(block, Text) and not block.text.strip()))
         return Reply(kept, stop_reason, _usage(self._usage), model, self._extra())
+
+    @property
+    def lost(self) -> Usage | None:
+        """What is billed of a message that broke off, None before it began. The answer's tokens are estimated.
+
+        They are reported at a message's end only (https://platform.claude.com/docs/en/build-with-claude/streaming).
+        """
+        if not self._usage:
+            return None
+        told = _usage(self._usage)
+        texts = (str(block.get("text") or block.get("thinking") or "") for block in self._blocks.values())
+        came = sum(map(len, (*texts, *self._arguments.values()))) // _CHARACTERS_PER_TOKEN
+        return Usage(told.input, max(told.output, came), told.cache_read, told.cache_write)
 
     def _take(self, event: Any) -> TextDelta | ThinkingDelta | None:
         match event["type"]:

@@ -192,7 +192,7 @@ def _exchanges(blocks: Sequence[Block]) -> Iterator[_Exchange]:
     for index, block in enumerate(blocks):
         if block.kind == "request":
             request, content = index, []
-        elif block.kind == "side":
+        elif block.kind == "side" and block.attrs.get("what") != "lost":
             yield _Exchange(index, (Text(block.text),) if block.text.strip() else (), block)
         elif block.kind == "reply" and request is not None:
             yield _Exchange(request, tuple(content), block)

@@ -55,7 +55,7 @@ def retrying(
             failure = error
         _give_up_on(failure, number, policy)
         delay = policy.delay_seconds(number, failure.retry_after_seconds)
-        yield Retrying(str(failure), delay, number)
+        yield Retrying(str(failure), delay, number, failure.lost)
         if interrupt.wait(delay):
             raise Interrupted("interrupted while waiting to try again")
 
@@ -71,12 +71,14 @@ def _give_up_on(failure: ModelError, number: int, policy: RetryPolicy) -> None:
 
 
 def _worded(failure: ModelError, end: str) -> ModelError:
-    return ModelError(
+    worded = ModelError(
         f"{failure}; {end}",
         kind=failure.kind,
         status=failure.status,
         retry_after_seconds=failure.retry_after_seconds,
     )
+    worded.lost = failure.lost
+    return worded
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:

@@ -42,6 +42,7 @@ __all__ = [
     "conversation_of",
     "cost_of",
     "merge_manifest",
+    "spent_in",
     "usage_of",
 ]
 
@@ -87,7 +88,8 @@ class Conversation:
         prefix: hash of the pinned prefix, or "" before the first request.
         statements: the newest statement of each file outside the prefix, by path.
         last: the greatest message number so far; ``requests`` the greatest request number.
-        usage: the last reply's tokens; ``spent`` the sum over all requests.
+        usage: the last reply's tokens; ``spent`` the sum over all requests, ``turn_spent`` that of the
+            turn that is not ended.
         model: whom the last request was for, or "".
         is_compacted: a summary was made since the prefix was.
         cleared: the marker in the place of each cleared result, by call; ``newly_cleared``: since the last request.
@@ -105,6 +107,7 @@ class Conversation:
     manifest: Json = field(default_factory=dict)
     usage: Usage | None = None
     spent: Spent = field(default_factory=Spent)
+    turn_spent: Spent = field(default_factory=Spent)
     usage_request: int = 0
     stop_reason: str = ""
     is_compacted: bool = False
@@ -232,7 +235,7 @@ class Conversation:
 
     def _take_request(self, block: Block) -> None:
         self.requests = max(self.requests, _number(block, "n") or 0)
-        self.spent += Spent(requests=1)
+        self._spend(block)
         self.newly_cleared = frozenset()
         self.model = str(block.attrs.get("model", ""))
         self.manifest = merge_manifest(self.manifest, _mapping(block.attrs.get("manifest")))
@@ -240,11 +243,17 @@ class Conversation:
     def _take_reply(self, block: Block) -> None:
         self.usage = usage_of(block)
         self.usage_request = _number(block, "n") or 0
-        self.spent += _spent(block)
+        self._spend(block)
         self.stop_reason = str(block.attrs.get("stop", ""))
 
     def _take_side(self, block: Block) -> None:
-        self.spent += Spent(requests=1) + _spent(block)
+        self._spend(block)
+
+    def _spend(self, block: Block) -> None:
+        spent = spent_in(block)
+        self.spent += spent
+        if not self.idle:
+            self.turn_spent += spent
 
     def _take_clear(self, block: Block) -> None:
         markers = {call: str(marker) for call, marker in _mapping(block.attrs.get("results")).items()}
@@ -286,6 +295,7 @@ class Conversation:
 
     def _take_turn_end(self, block: Block) -> None:
         self.idle = True
+        self.turn_spent = Spent()
         self.turn += 1
         self._turn_order = self._order
 
@@ -401,9 +411,18 @@ def cost_of(block: Block) -> float | None:
     return float(cost) if is_cost else None  # type: ignore[arg-type]
 
 
-def _spent(block: Block) -> Spent:
+def spent_in(block: Block) -> Spent:
+    """What a record says was used: a ``request`` that it was made, a ``reply`` what it took, a ``side`` both.
+
+    A try that was lost is one of a request that counts already.
+    """
+    if block.kind not in ("request", "reply", "side"):
+        return Spent()
+    made = Spent(requests=block.kind == "request" or (block.kind == "side" and block.attrs.get("what") != "lost"))
+    if block.kind == "request":
+        return made
     cost = cost_of(block)
-    return Spent(0, usage_of(block), cost or 0.0, unpriced=cost is None)
+    return made + Spent(0, usage_of(block), cost or 0.0, unpriced=cost is None)
 
 
 def merge_manifest(manifest: Json, change: Json) -> Json:
