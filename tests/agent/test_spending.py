@@ -166,6 +166,7 @@ def test_each_miss_of_the_cache_is_explained(api, start, turn, root):
     path.write_text(path.read_text().replace("\none\n", "\nanother\n"))
     turn(session, "two")
     assert again(session)[1] == ("edited", "message 1 of the transcript")
+    assert [block.attrs.get("again", 0) for block in blocks(session, "request")] == [0, 0], "all behind it is new"
     now[0] += timedelta(minutes=7)
     turn(session, "three")
     assert again(session)[2] == ("expired", "7 minutes had passed")
@@ -248,3 +249,34 @@ def test_near_a_size_from_which_on_prompts_cost_more_the_dearer_price_counts():
     assert allowance.answer_tokens(2_000, 80_000, 0, Spent(), price) == 2_000
     with pytest.raises(LimitReached, match=r"might pass the limit of \$0\.0135: \$0\.00 are spent, it costs about"):
         allowance.answer_tokens(2_000, 99_900, 0, Spent(), price)
+
+
+def test_after_an_edit_between_two_runs_only_the_prefix_counts_as_held(api, start, turn):
+    server = api([reply("word " * 4_000), reply("Yes."), reply("Yes.")])
+    session = start(server)
+    turn(session, "first")
+    turn(session, "second")
+    session.close()
+    path = session.transcript.path
+    path.write_text(path.read_text().replace("\nfirst\n", "\nthe first\n"))
+    session = start(server, resume="last")
+    turn(session, "third")
+    record = blocks(session, "request")[-1].attrs
+    assert (record["why"], record["what"]) == ("edited", "the transcript, since then")
+    assert record["held"] == pytest.approx(server.usages[-1]["cache_read_input_tokens"], rel=0.1)
+    assert record["again"] == pytest.approx(5_000, rel=0.2)
+
+
+def test_what_is_sent_again_is_counted_and_not_what_was_taken_out(api, start, turn, root):
+    for number in range(12):
+        (root / f"{number}.txt").write_text(f"{number} {'word ' * 20}\n" * 150)
+    steps = [reply(tools=[("read", {"path": f"{number}.txt"})]) for number in range(12)]
+    server = api([*steps, reply("Done.")])
+    session = start(server, high_water_tokens=20_000, low_water_tokens=2_000)
+    turn(session)
+    cleared = [
+        (request.attrs["again"], usage["cache_creation_input_tokens"] + usage["input_tokens"])
+        for request, usage in zip(blocks(session, "request"), server.usages, strict=True)
+        if request.attrs.get("why") == "cleared"
+    ]
+    assert cleared and all(0 < again <= written * 1.1 for again, written in cleared), cleared

@@ -165,3 +165,11 @@ def test_show_tells_what_it_cost_and_what_was_sent_again(workspace, api):
     assert table[0].split() == ["request", "in", "from", "cache", "out", "cost", "sent", "again"]
     assert [line.split()[0] for line in table[1:]] == ["1", "2", "3", "4"]
     assert "(model: claude-sonnet-5-5 was asked before)" in table[4] and "(" not in "".join(table[1:4])
+
+
+def test_what_the_cache_should_have_held_and_did_not_is_told(workspace, api):
+    first, second = api([reply("word " * 4_000), reply("Yes.")]), api([reply("Again.")])
+    for server, words in ((first, ["go"]), (first, ["--resume", "last", "on"]), (second, ["--resume", "last", "on"])):
+        tinyclaw("run", *words, cwd=workspace, ANTHROPIC_BASE_URL=server.url, ANTHROPIC_API_KEY="x")
+    lines = tinyclaw("sessions", "show", "--requests", cwd=workspace).stdout.splitlines()[-3:]
+    assert ["did not hold them" in line for line in lines] == [False, False, True]

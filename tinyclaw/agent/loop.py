@@ -210,7 +210,7 @@ def _announce(session: Session, working: WorkingSet, found: Reuse) -> Iterator[E
         "sha256": working.sha256,
         "manifest": {"at": session.now, **change},
         **({"held": found.tokens} if found.tokens else {}),
-        **({"again": found.again, "why": found.why, "what": found.what} if found.again else {}),
+        **({"again": found.again, "why": found.why, "what": found.what} if found.why else {}),
     }
     yield from take_in(session, working, Block("request", record))
     yield from _notices(session)

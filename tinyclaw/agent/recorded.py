@@ -77,7 +77,11 @@ class Recording:
 
         Raises: UsageError when there is no such request; StateError when its prefix file is gone.
         """
-        places = {block.attrs.get("n"): at for at, block in enumerate(self.blocks) if block.kind == "request"}
+        places = {
+            count: at
+            for at, block in enumerate(self.blocks)
+            if block.kind == "request" and isinstance(count := block.attrs.get("n"), int)
+        }
         if number not in places:
             raise UsageError(f"{self.path.name} {_known(list(places))}; there is no request {number}")
         record = self.blocks[places[number]]
@@ -132,7 +136,15 @@ def last_sent(
         return None
     model = conversation.model
     messages = then.messages(model).messages if is_held else ()
-    return Sent(model, prefix, messages, manifest.tokens, manifest.chars, at)
+    record = blocks[place]
+    is_edited = is_held and _digest(then, prefix, record) != record.attrs.get("sha256")
+    return Sent(model, prefix, () if is_edited else messages, manifest.tokens, manifest.chars, at, is_edited=is_edited)
+
+
+def _digest(conversation: Conversation, prefix: Prefix, record: Block) -> str:
+    """The digest of the request of ``record``, by what the blocks before it say now."""
+    request = rebuild_request(conversation, prefix, record)
+    return digest(request, prefix, conversation.messages(request.model).messages)
 
 
 def _time(text: object) -> datetime | None:
@@ -144,7 +156,7 @@ def _time(text: object) -> datetime | None:
     return at if at.tzinfo else None
 
 
-def _known(numbers: list[object]) -> str:
+def _known(numbers: list[int]) -> str:
     if not numbers:
         return "holds no requests yet"
     return f"holds requests {numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"holds request {numbers[0]}"

@@ -13,9 +13,12 @@ from tinyclaw.state.transcript.grammar import Block
 from tinyclaw.types import Spent
 from tinyclaw.width import harmless, one_line, table
 
+_NOTABLE_TOKENS = 1_000
+"""What the cache holds is an estimate; less than this is no miss."""
 
-def session_text(recording: Recording, path: str) -> str:
-    """Facts of the session, then a paragraph a turn."""
+
+def session_text(recording: Recording, path: str, *, is_detailed: bool = False) -> str:
+    """Facts of the session, then a paragraph a turn. ``is_detailed``: the table of requests follows."""
     header = recording.parsed.header
     conversation = recording.conversation()
     facts = [
@@ -24,7 +27,7 @@ def session_text(recording: Recording, path: str) -> str:
         ("created", header.get("created", "")),
         ("transcript", path),
         ("requests", _spent_words(conversation.spent)),
-        ("cache", _cache_words(recording.blocks, conversation.spent)),
+        ("cache", _cache_words(recording.blocks, conversation.spent, is_detailed=is_detailed)),
     ]
     lines = [f"{name + ':':<12}{one_line(value)}" for name, value in facts if value]
     asked = questions(recording.blocks)
@@ -39,26 +42,35 @@ def session_text(recording: Recording, path: str) -> str:
 def requests_text(blocks: Sequence[Block], columns: int) -> str:
     """A line for each request, those beside the conversation included: tokens, cost, what was sent again and why."""
     rows = [("request", "in", "from cache", "out", "cost", "sent again")]
-    sent: dict[object, Block] = {}
+    sent: dict[str, Block] = {}
     for block in blocks:
         if block.kind == "request":
-            sent[block.attrs.get("n")] = block
+            sent[str(block.attrs.get("n"))] = block
         elif block.kind in ("reply", "side"):
-            number = block.attrs.get("n")
+            number = str(block.attrs.get("n"))
             usage, cost = usage_of(block), cost_of(block)
-            name = str(number) if block.kind == "reply" else str(block.attrs.get("what"))
+            name = number if block.kind == "reply" else str(block.attrs.get("what"))
             shown = "not known" if cost is None else dollars(cost)
-            again = again_words(sent[number]) if block.kind == "reply" and number in sent else ""
-            rows.append((name, f"{usage.prompt:,}", f"{usage.cache_read:,}", f"{usage.output:,}", shown, again))
+            again = again_words(sent[number] if block.kind == "reply" and number in sent else block, block)
+            rows.append(
+                (one_line(name), f"{usage.prompt:,}", f"{usage.cache_read:,}", f"{usage.output:,}", shown, again)
+            )
     return "\n".join(line.rstrip() for line in table(rows, columns, right=(0, 1, 2, 3, 4)))
 
 
-def again_words(request: Block) -> str:
-    """Which part of the request before had to be sent again with this one, and why; "" when none."""
-    again = request.attrs.get("again")
-    if not isinstance(again, int):
-        return ""
-    return one_line(f"{again:,} tokens ({request.attrs.get('why')}: {request.attrs.get('what')})")
+def again_words(request: Block, reply: Block | None) -> str:
+    """What of the request before had to be sent again with this one, and why; "" when nothing.
+
+    Beside what was known when it was sent: what the provider's cache should have held and, by the reply, did not.
+    """
+    again, held = request.attrs.get("again"), request.attrs.get("held")
+    words = []
+    if isinstance(again, int):
+        words.append(f"{again:,} tokens ({request.attrs.get('why')}: {request.attrs.get('what')})")
+    missed = held - usage_of(reply).cache_read if isinstance(held, int) and reply is not None else 0
+    if missed > max(_NOTABLE_TOKENS, (held or 0) // 10):
+        words.append(f"about {missed:,} tokens (the provider's cache did not hold them)")
+    return one_line("; ".join(words))
 
 
 def _spent_words(spent: Spent) -> str:
@@ -67,7 +79,7 @@ def _spent_words(spent: Spent) -> str:
     return " · ".join(part for part in (str(spent.requests), usage_words(spent.usage), cost, unknown) if part)
 
 
-def _cache_words(blocks: Sequence[Block], spent: Spent) -> str:
+def _cache_words(blocks: Sequence[Block], spent: Spent, *, is_detailed: bool) -> str:
     """How much of all prompts the cache served, and how often part of one was sent again."""
     if not spent.usage.prompt:
         return ""
@@ -81,7 +93,8 @@ def _cache_words(blocks: Sequence[Block], spent: Spent) -> str:
     if not causes:
         return share
     counts = ", ".join(f"{cause} {count}" for cause, count in causes.most_common())
-    return f"{share}; {tokens:,} tokens were sent again ({counts}); show --requests tells when and why"
+    more = "" if is_detailed else "; show --requests tells when and why"
+    return f"{share}; {tokens:,} tokens were sent again ({counts}){more}"
 
 
 def _turns(blocks: tuple[Block, ...]) -> Iterator[str]:

@@ -72,7 +72,7 @@ def _past_head(past: Rebuilt, number: int, session: str) -> str:
         cost = cost_of(past.reply)
         price = "its cost is not known" if cost is None else dollars(cost)
         facts = [f"Request {number} of session {session}: {usage_words(usage_of(past.reply))} · {price}"]
-    if again := again_words(past.record):
+    if again := again_words(past.record, past.reply):
         facts.append(f"Sent again of the request before: {again}")
     return "\n".join(facts)
 

@@ -60,7 +60,7 @@ def show(session: str, by_request: bool, directory: str | None) -> int:
 
     workspace = here(directory)
     found = recording(workspace, session)
-    click.echo(session_text(found, workspace.relative(found.path)))
+    click.echo(session_text(found, workspace.relative(found.path), is_detailed=by_request))
     if by_request:
         click.echo(f"\n{requests_text(found.blocks, shutil.get_terminal_size((120, 24)).columns)}")
     for diagnostic in found.parsed.diagnostics:

@@ -6,6 +6,7 @@ costs all that follows (https://platform.claude.com/docs/en/build-with-claude/pr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile
@@ -23,7 +24,10 @@ Cause = Literal["unknown", "model", "expired", "prefix", "summary", "cleared", "
 
 @dataclass(frozen=True)
 class Sent:
-    """A request that was answered: its model, prefix and messages, its size in tokens and characters, its time."""
+    """A request that was answered: its model, prefix and messages, its size in tokens and characters, its time.
+
+    ``is_edited``: the transcript no longer says what was sent, so ``messages`` are not known.
+    """
 
     model: str
     prefix: Prefix
@@ -31,6 +35,7 @@ class Sent:
     tokens: int
     chars: int
     at: datetime
+    is_edited: bool = False
 
     @classmethod
     def of(cls, working: WorkingSet, at: datetime) -> Sent:
@@ -42,14 +47,13 @@ class Sent:
 
 @dataclass(frozen=True)
 class Reuse:
-    """``tokens`` that the cache should hold, ``again`` those of the last request that are sent and paid for again.
+    """``tokens`` that the cache should hold; ``again`` those of the last request that are sent and paid for once more.
 
-    ``messages``: so many from the first on are held. ``why`` is empty where nothing is sent again, ``what`` says more.
+    ``why`` is empty where the cache holds all of the last request; ``what`` says more.
     """
 
     tokens: int
-    again: int
-    messages: int
+    again: int = 0
     why: Cause | Literal[""] = ""
     what: str = ""
 
@@ -60,18 +64,38 @@ def reuse(before: Sent | None, working: WorkingSet, at: datetime, known: int) ->
     ``known``: the tokens of the session's last request, 0 when it has had none.
     """
     if before is None:
-        return Reuse(0, known, 0, "unknown", "what was sent before cannot be rebuilt") if known else Reuse(0, 0, 0)
+        again = min(known, working.manifest.tokens)
+        return Reuse(0, again, "unknown", "what was sent before cannot be rebuilt") if known else Reuse(0)
+    tokens = _Tokens(working)
     cause, what = _whole_loss(before, working, at)
     if cause:
-        return Reuse(0, before.tokens, 0, cause, what)
+        kept = [*_common(before, working.messages), *([working.prefix.length] if cause != "prefix" else [])]
+        return Reuse(0, tokens.of(sum(kept)), cause, what)
+    if before.is_edited:
+        again = min(before.tokens, working.manifest.tokens) - tokens.of(working.prefix.length)
+        return Reuse(tokens.of(working.prefix.length), max(0, again), "edited", "the transcript, since then")
     same = sum(1 for _ in takewhile(_equal, zip(before.messages, working.messages, strict=False)))
-    length = working.prefix.length + sum(message.length for message in working.messages[:same])
-    tokens = round(working.manifest.tokens * length / max(1, working.manifest.chars))
-    lost = sum(message.length for message in before.messages[same:])
-    if not lost:
-        return Reuse(tokens, 0, same)
-    cause, what = _partial_loss(working, same)
-    return Reuse(tokens, round(before.tokens * lost / max(1, before.chars)), same, cause, what)
+    held = tokens.of(working.prefix.length + sum(message.length for message in working.messages[:same]))
+    if same == len(before.messages):
+        return Reuse(held)
+    again = tokens.of(sum(_common(before, working.messages[same:])))
+    return Reuse(held, again, *_partial_loss(working, same))
+
+
+class _Tokens:
+    """Characters of a request as tokens, by the size that was estimated for all of it."""
+
+    def __init__(self, working: WorkingSet) -> None:
+        self._ratio = working.manifest.tokens / max(1, working.manifest.chars)
+
+    def of(self, chars: int) -> int:
+        return round(chars * self._ratio)
+
+
+def _common(before: Sent, messages: Sequence[Message]) -> list[int]:
+    """The lengths of the messages that were sent before as they are."""
+    known = {message.digest for message in before.messages}
+    return [message.length for message in messages if message.digest in known]
 
 
 def _equal(pair: tuple[Message, Message]) -> bool:
