@@ -11,7 +11,7 @@ import pytest
 
 from tests.messages_api import fault, reply
 from tinyclaw.agent.compaction import summarize_now
-from tinyclaw.agent.events import ConversationSummarized, Notice, TurnEnded
+from tinyclaw.agent.events import ConversationSummarized, Notice, ResultsCleared, TurnEnded
 from tinyclaw.agent.remembering import split_notes
 from tinyclaw.context.clearing import KEPT_MESSAGES, WaterMarks
 from tinyclaw.model.replay import ReplayModel
@@ -70,10 +70,12 @@ def big(root: Path) -> Path:
 def test_old_results_are_cleared_in_few_steps_and_the_recent_ones_stay(api, start, turn, big):
     server = api([*reads(40), reply("Done.")])
     session = start(server)
-    turn(session, RULE)
+    events = turn(session, RULE)
     assert server.refused == []
+    told = [event.count for event in events if isinstance(event, ResultsCleared)]
     cleared = [sum(result.startswith("[cleared") for result in results(request)) for request in server.requests]
     steps = sorted(set(cleared))
+    assert sum(told) == steps[-1] and len(told) == len(steps) - 1
     assert steps[0] == 0 and all(after - before >= 5 for before, after in pairwise(steps)), "each time many at once"
     for request in server.requests:
         recent = results({"messages": request["messages"][-KEPT_MESSAGES:]})
@@ -345,7 +347,9 @@ def test_a_recorded_session_with_refused_requests_is_replayed_to_its_end(api, st
 
 def test_what_a_summary_stands_for_can_be_looked_up(api, start, turn, big):
     (big / "a.txt").write_text("one\nthe NEEDLE is here\n")
-    calls = [[("search_sessions", {"text": text})] for text in ("the needle", "no such word", " ", "Yes.")]
+    calls = [
+        [("search_sessions", {"text": text})] for text in ("the needle", "no such word", " ", "Yes.", "the needle")
+    ]
     server = api(
         [
             *reads(1, "a.txt"),
@@ -361,7 +365,8 @@ def test_what_a_summary_stands_for_can_be_looked_up(api, start, turn, big):
     turn(session, "second")
     list(summarize_now(session))
     turn(session, "where was it?")
-    found, none, blank, other = results(server.requests[-1])
+    found, none, blank, other, again = results(server.requests[-1])
+    assert again == found, "what a search found is not found again"
     transcript = session.workspace.relative(session.transcript.path)
     line = session.transcript.path.read_text().split("\n").index("the NEEDLE is here") + 1
     assert found.split("\n\n") == [f"{transcript}:{line}: the NEEDLE is here", "1 line"]

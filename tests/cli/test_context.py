@@ -136,13 +136,32 @@ def test_a_past_request_is_shown_with_its_files_its_parts_and_its_cost(filled, t
 
 
 def test_what_changed_between_two_requests_is_told(filled, tmp_path):
+    (filled / "PLAN.md").write_text("# Plan\n\nOne.\n")
     tinyclaw("run", "-m", record(tmp_path / "r.md", "Hello."), "a question", cwd=filled)
-    (filled / "PLAN.md").write_text("# Plan\n\nAnother one.\n")
+    (filled / "PLAN.md").write_text("# Plan\n\nAnother one, much longer than the one before it.\n")
     (filled / "TODO.md").unlink()
     tinyclaw("run", "-m", record(tmp_path / "s.md", "Hello."), "--resume", "last", "go on", cwd=filled)
     lines = tinyclaw("context", "--diff", "1", "2", cwd=filled).stdout.splitlines()
-    assert [line.replace(" (", "(")[:6] for line in lines if line[0] in "+-~"] == ["- todo", "~ git(", "~ plan"]
+    assert any(line.startswith("~ PLAN.md: revision ") for line in lines)
+    assert any(re.fullmatch(r"~ state of PLAN\.md: \d+ tokens, now \d+", line) for line in lines)
+    assert any(re.fullmatch(r"\+ what the model said: \d+ tokens", line) for line in lines)
     assert "told: PLAN.md: whole, changed outside" in lines and "told: TODO.md: gone, changed outside" in lines
+
+
+def test_what_a_clear_and_a_summary_did_between_two_requests_is_told(filled, api):
+    for number in range(8):
+        (filled / f"{number}.txt").write_text(f"word {number}\n" * 2000)
+    reads = [reply(tools=[("read", {"path": f"{number}.txt"})]) for number in range(8)]
+    server = api([*reads, reply(tools=[("compact", {})]), reply("## Goal"), reply("Done.")])
+    marks = {"TINYCLAW_HIGH_WATER_TOKENS": "20000", "TINYCLAW_LOW_WATER_TOKENS": "2000"}
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x", **marks}
+    tinyclaw("run", "--permission-mode", "auto", "go", cwd=filled, **more)
+    lines = tinyclaw("context", "--diff", "2", "9", cwd=filled).stdout.splitlines()
+    assert any(re.fullmatch(r"cleared: \d+ old results", line) for line in lines)
+    assert any(line.startswith("+ read 6.txt: ") for line in lines)
+    lines = tinyclaw("context", "--diff", "9", "10", cwd=filled).stdout.splitlines()
+    assert any(re.fullmatch(r"summarized: all that came before message \d+", line) for line in lines)
+    assert any(line.startswith("+ the summary: ") for line in lines)
 
 
 def test_the_next_request_is_shown_as_it_will_be_sent_with_old_results_cleared(filled, api):
@@ -189,3 +208,17 @@ def test_plan_approve_sets_the_status_and_keeps_the_rest(filled):
     (filled / "PLAN.md").unlink()
     assert tinyclaw("plan", "show", cwd=filled).returncode == 1
     assert tinyclaw("plan", "approve", cwd=filled).returncode == 2
+
+
+def test_names_of_files_cannot_steer_the_terminal(filled):
+    (filled / ".tinyclaw/sources").mkdir(parents=True, exist_ok=True)
+    (filled / ".tinyclaw/sources/\x1b]0;PWNED\x07\x1b[31mred.md").write_text("")
+    assert "\x1b" not in tinyclaw("context", cwd=filled).stdout
+
+
+def test_a_cache_that_held_more_than_was_estimated_costs_nothing_less(filled, tmp_path):
+    tinyclaw("run", "-m", record(tmp_path / "r.md", "Hello."), "a question", cwd=filled)
+    (path,) = (filled / ".transcripts").glob("2*.md")
+    path.write_text(re.sub(r'"cache_read":\d+', '"cache_read":200000', path.read_text()))
+    shown = json.loads(tinyclaw("context", "--request", "1", "--json", cwd=filled).stdout)
+    assert shown["cost_usd"] > 0 and all(part["cost_usd"] >= 0 for part in shown["parts"])

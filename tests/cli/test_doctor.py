@@ -128,3 +128,15 @@ def test_whatever_stands_in_the_place_of_a_folder_or_leads_nowhere_is_named(work
     assert "PLAN.md: is a link that leads nowhere" in said
     assert "skills/a/SKILL.md: cannot be read: its symbolic links go in a circle" in said
     assert ".tinyclaw/SETTINGS.md:1: holds NUL bytes" in said
+
+
+def test_the_workspaces_own_sources_are_checked(workspace):
+    folder = workspace / ".tinyclaw/sources"
+    folder.mkdir(parents=True)
+    (folder / "a.md").write_text("---\npriority: high\nrequird: true\ncommand: date\n---\nwords\n")
+    (folder / "b.md").write_text(f"---\npriority: {'9' * 5000}\n---\nwords\n")
+    said = tinyclaw("doctor", cwd=workspace)
+    text = said.stdout + said.stderr
+    for fault in ('a.md:2: "high" is no priority', 'a.md:3: "requird" means nothing', "a.md:4: is not run", "b.md:2: "):
+        assert fault in text, text
+    assert tinyclaw("context", cwd=workspace).returncode == 0

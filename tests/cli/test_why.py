@@ -185,3 +185,41 @@ def test_a_blank_text_is_wrong_usage_and_looking_writes_nothing(workspace, ask):
     assert tinyclaw("why", "  ", cwd=workspace).returncode == 2
     assert tinyclaw("why", "x", "--request", "3", cwd=workspace).returncode in (1, 2)
     assert ask("You are tinyclaw")[0] == 0 and list(workspace.iterdir()) == []
+
+
+def test_a_long_text_and_a_hand_edited_transcript_are_no_faults(workspace, run, ask):
+    (workspace / "a.txt").write_text("the needle\n")
+    run([read("a.txt"), reply("Done.")])
+    assert ask("word " * 300)[0] == 1
+    path = transcript(workspace)
+    broken = (
+        '\n<!-- tc:clear {"results":null} /-->\n\n<!-- tc:request {"n":[2],"manifest":{"set":{"tools":null}}} /-->\n'
+    )
+    path.write_text(
+        path.read_text() + broken + '\n<!-- tc:reply {"n":{"a":1},"cost_usd":"x","again":"y","held":[]} /-->\n'
+    )
+    assert ask("a.txt")[0] == 0 and ask("a.txt", "--request", "2")[0] == 0
+    for line in ("sessions show --requests", "context", "context --request 2", "prompt", "context --diff 1 2"):
+        done = tinyclaw(*line.split(), cwd=workspace)
+        assert "unexpected error" not in done.stderr and done.returncode == 0, (line, done.stderr)
+
+
+def test_what_was_edited_since_is_said(workspace, run, ask):
+    run([reply("One."), reply("Two.")], "first")
+    run([reply("Two.")], "second", "--resume", "last")
+    path = transcript(workspace)
+    path.write_text(path.read_text().replace("\nfirst\n", "\nedited by hand\n"))
+    done = tinyclaw("why", "edited by hand", "--request", "1", cwd=workspace)
+    assert "the conversation was edited since" in done.stderr
+    shown = tinyclaw("prompt", "--request", "1", cwd=workspace)
+    assert shown.returncode == 1 and "edited since" in shown.stderr
+
+
+def test_a_source_that_came_later_is_told_as_such(workspace, run, ask):
+    run([reply("One.")], "first")
+    (workspace / ".tinyclaw/sources").mkdir(parents=True)
+    (workspace / ".tinyclaw/sources/w.md").write_text("Rain.\n")
+    run([reply("Two.")], "second", "--resume", "last")
+    code, _, rest = ask(".tinyclaw/sources/w.md", "--request", "1")
+    assert code == 1 and "it was told for the first time only later, .transcripts/" in rest
+    assert ask(".tinyclaw/sources/w.md")[0] == 0

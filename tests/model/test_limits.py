@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tinyclaw.errors import StateError
 from tinyclaw.model.limits import FILE, Limits, LimitsFile, limits_from
 
 TODAY = date(2026, 11, 30)
@@ -26,12 +27,35 @@ def test_what_a_server_says_is_kept_and_found_again(tmp_path: Path):
     assert LimitsFile(tmp_path, "https://api.anthropic.com").of("m") is None
 
 
+def test_what_a_person_wrote_stays_when_the_server_is_asked_again(tmp_path: Path):
+    mine = "# Mine\r\n\r\n| server | model | context window | max output | date |\r\n|---|---|---|---|---|\r\n"
+    mine += f"| {SERVER} | `m` | 64,000 | 4,000 | 2026-01-01 |\r\n| http://t | `x` | 64k | 1 | ? |\r\n\r\nA remark.\r\n"
+    (tmp_path / FILE).write_bytes(mine.encode())
+    LimitsFile(tmp_path, SERVER).learn({"m": Limits(10, 1), "a": Limits(20, 2)}, TODAY)
+    lines = (tmp_path / FILE).read_bytes().decode().split("\r\n")
+    changed = mine.split("\r\n")
+    changed[4] = f"| {SERVER} | `m` | 10 | 1 | 2026-11-30 |"
+    changed.insert(6, f"| {SERVER} | `a` | 20 | 2 | 2026-11-30 |")
+    assert lines == changed
+    (tmp_path / FILE).write_bytes(b"caf\xe9\n")
+    with pytest.raises(StateError, match="is not UTF-8"):
+        LimitsFile(tmp_path, SERVER).learn({"m": Limits(10, 1)}, TODAY)
+    assert (tmp_path / FILE).read_bytes() == b"caf\xe9\n"
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "9" * 400, "1e9", "-3", ""])
+def test_a_number_that_is_none_is_a_broken_row(tmp_path: Path, number):
+    row = f"| server | … |\n|---|---|\n| {SERVER} | `m` | {number} | 3 | 2026-11-30 |\n"
+    (tmp_path / FILE).write_text(row)
+    assert LimitsFile(tmp_path, SERVER).of("m") is None
+
+
 def test_each_server_has_rows_of_its_own_and_a_newer_answer_takes_the_place_of_an_older(tmp_path: Path):
     one, other = LimitsFile(tmp_path, SERVER), LimitsFile(tmp_path, "http://other")
     one.learn({"m": Limits(10, 1), "gone": Limits(10, 1)}, TODAY)
     other.learn({"m": Limits(20, 2)}, TODAY)
     one.learn({"m": Limits(30, 3)}, TODAY)
-    assert (one.of("m"), one.of("gone"), other.of("m")) == (Limits(30, 3), None, Limits(20, 2))
+    assert (one.of("m"), one.of("gone"), other.of("m")) == (Limits(30, 3), Limits(10, 1), Limits(20, 2))
 
 
 @pytest.mark.parametrize(("day", "fresh"), [(1, False), (24, True), (30, True)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
@@ -22,8 +23,8 @@ from tinyclaw.types import Interrupt, ToolUse
 _SAID = frozenset({"text", "tool_use", "tool_result", "state", "thinking", "raw"})
 _MOST = 5
 _BY_THEMSELVES = (
-    "only PLAN.md, TODO.md, the AGENTS.md of the folders from the root down to where you stand, the memory's index "
-    "and the skills' names and descriptions come in by themselves"
+    "only PLAN.md, TODO.md, the AGENTS.md of the folders from the root down to where you stand, the memory's index, "
+    "the skills' names and descriptions and .tinyclaw/sources/*.md come in by themselves"
 )
 
 
@@ -34,7 +35,8 @@ def file_named(scene: Scene, text: str) -> str:
     except StateError:
         return ""
     name = path.relative_to(scene.workspace.root).as_posix()
-    is_known = path.is_file() or any(_path(scene, call) == name for call, _ in _calls(scene, scene.blocks))
+    is_file = os.path.isfile(path)  # noqa: PTH113 (Path.is_file raises for a name that is too long)
+    is_known = is_file or any(_path(scene, call) == name for call, _ in _calls(scene, scene.blocks))
     return name if is_known else ""
 
 
@@ -65,8 +67,11 @@ def file_absence(scene: Scene, name: str) -> list[str]:
     reasons += [str(file.problem) for file in scene.files if file.path == name and file.problem]
     about = [found for found in _calls(scene, scene.blocks[: scene.end]) if _path(scene, found[0]) == name]
     reasons += [_fate_of_call(scene, call, block) for call, block in about]
-    later = [found for found in _calls(scene, scene.blocks[scene.end :]) if _path(scene, found[0]) == name]
+    after = scene.blocks[scene.end :]
+    later = [found for found in _calls(scene, after) if _path(scene, found[0]) == name]
     reasons += [f"{call.name} was called for it only later, {scene.place(block)}" for call, block in later[:1]]
+    stated = [block for block in after if block.kind == "state" and block.attrs.get("path") == name]
+    reasons += [f"it was told for the first time only later, {scene.place(block)}" for block in stated[:1]]
     return reasons or [*_by_place(scene, name)]
 
 
@@ -145,13 +150,20 @@ def _fate(scene: Scene, block: Block) -> str:
     """What became of a block that the request does not show."""
     identity = str(block.attrs.get("id") or "")
     if block.kind == "tool_result" and identity in scene.conversation.cleared:
-        clears = [each for each in scene.blocks if each.kind == "clear" and identity in each.attrs.get("results", {})]
+        clears = [
+            each for each in scene.blocks if each.kind == "clear" and identity in (each.attrs.get("results") or ())
+        ]
         since = scene.since(clears[0]) if clears else None
-        return f"the result was cleared to save room, {_request(since)}"
+        cleared = f"the result was cleared to save room, {_request(since)}"
+    else:
+        cleared = ""
     summary = scene.conversation.summary
     number, keep = block.attrs.get("m"), summary.attrs.get("keep") if summary is not None else 0
     if summary is not None and isinstance(number, int) and isinstance(keep, int) and number < keep:
-        return f"a summary stands for it, {_request(scene.since(summary))}, {scene.place(summary)}"
+        hidden = f"a summary stands for it, {_request(scene.since(summary))}, {scene.place(summary)}"
+        return f"{cleared}; now {hidden}" if cleared else hidden
+    if cleared:
+        return cleared
     if block.kind == "thinking":
         return "thinking goes back only unchanged, and to the model that it came from"
     return "it was taken out of the conversation (an unticked turn, or a rewind)"
@@ -172,7 +184,9 @@ def _by_place(scene: Scene, name: str) -> Iterator[str]:
     """Why a file of that name, in that folder, does not come in by itself, and no call asked for it."""
     first, last = PurePosixPath(name).parts[0], PurePosixPath(name).name
     folder = str(PurePosixPath(name).parent)
-    if first in (TRANSCRIPTS, OUTPUTS, OWN_FOLDER):
+    if name.startswith(f"{OWN_FOLDER}/sources/"):
+        yield "when the request was made it was not there, or not as it is now"
+    elif first in (TRANSCRIPTS, OUTPUTS, OWN_FOLDER):
         yield f"{first}/ is tinyclaw's own; nothing in it comes in by itself, and no call of this session read it"
     elif first == PurePosixPath(MEMORY_INDEX).parts[0]:
         yield f"of the memory only {MEMORY_INDEX} comes in by itself, and no call of this session read this record"

@@ -11,7 +11,7 @@ import time
 from collections.abc import Generator
 from dataclasses import replace
 
-from tinyclaw.agent.events import ConversationSummarized, Event, FileStated, Notice
+from tinyclaw.agent.events import ConversationSummarized, Event, FileStated, Notice, ResultsCleared
 from tinyclaw.agent.remembering import remember, split_notes
 from tinyclaw.agent.session import Session
 from tinyclaw.context.compiler import LEAST_OUTPUT_TOKENS, WorkingSet
@@ -118,6 +118,8 @@ def take_in(
             if not block.attrs.get("cut"):
                 session.ledger.restore(block.attrs["path"], block.attrs["rev"])
             yield FileStated(block.attrs["path"], block.attrs["how"], block.attrs["by"])
+        elif block.kind == "clear":
+            yield ResultsCleared(len(block.attrs["results"]), block.attrs["before"], block.attrs["after"])
 
 
 def compact(

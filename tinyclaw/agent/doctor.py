@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tinyclaw.context.source import load_sources
+from tinyclaw.context.sources.own import check_source
 from tinyclaw.errors import ModelError, StateError
 from tinyclaw.state.documents import Document
 from tinyclaw.state.files import read
@@ -78,7 +79,8 @@ def _documents(workspace: Workspace) -> Iterator[Diagnostic]:
         MEMORY_INDEX: lambda data, name: _index(data, name, workspace.root),
     }
     for path, name in _live_files(workspace):
-        check = _skill if name.endswith("/SKILL.md") else checks.get(name, _prose)
+        is_source = name.startswith(f"{OWN_FOLDER}/sources/")
+        check = _skill if name.endswith("/SKILL.md") else _source if is_source else checks.get(name, _prose)
         yield from _check_file(path, name, check)
 
 
@@ -128,6 +130,14 @@ def _index(data: bytes, name: str, root: Path) -> list[Diagnostic]:
             if ":" not in target and not (folder / target).exists():
                 faults.append(Diagnostic(name, number, f"{target} is not there", "restore it or take the line out"))
     return faults
+
+
+def _source(data: bytes, name: str) -> list[Diagnostic]:
+    """A source of the workspace's own: its fields, and a command that waits."""
+    document = check_source(Document.parse(data, name))
+    if document.fields.get("command"):
+        document.complain("command", "is not run", "commands that come with a workspace wait for your trust")
+    return document.diagnostics
 
 
 def _skill(data: bytes, name: str) -> list[Diagnostic]:

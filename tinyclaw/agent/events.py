@@ -114,6 +114,19 @@ class ConversationSummarized:
 
 
 @dataclass(frozen=True)
+class ResultsCleared:
+    """``count`` old results gave way to markers; a request of ``before`` tokens has ``after`` now."""
+
+    count: int
+    before: int
+    after: int
+
+    def __str__(self) -> str:
+        results = f"{self.count} old result{'s' if self.count != 1 else ''}"
+        return f"cleared {results} to save room: about {self.before:,} tokens, now {self.after:,}"
+
+
+@dataclass(frozen=True)
 class Notice:
     """Something the person should know: a repair, a cut, a warning."""
 
@@ -147,6 +160,7 @@ Event = (
     | ToolFinished
     | PermissionAsked
     | ConversationSummarized
+    | ResultsCleared
     | Notice
     | TurnEnded
 )

@@ -82,7 +82,8 @@ def preview(options: Options) -> Preview:
         now=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
     )
     working = compile_request(inputs)
-    held = reuse(last_sent(blocks, conversation, prefixes, load_image, now), working, now, 0).tokens
+    before = last_sent(blocks, conversation, prefixes, load_image, now)
+    held = reuse(before, working, now, 0).tokens
     price = price_for(target.model, settings)
     view = View(working.request, working.prefix, working.manifest, target.window_tokens, marks, held, price)
     scene = Scene(
@@ -96,6 +97,7 @@ def preview(options: Options) -> Preview:
         manifest=working.manifest,
         snapshot=snapshot,
         prefixes=prefixes,
+        is_exact=before is None or not before.is_edited,
     )
     return Preview(working, view, scene, session)
 
@@ -124,6 +126,7 @@ def recorded_scene(options: Options, recording: Recording, rebuilt: Rebuilt) -> 
         manifest=rebuilt.manifest,
         snapshot=_snapshot(options, options.clock()),
         prefixes=PrefixStore(workspace.root / TRANSCRIPTS, workspace.user_dir),
+        is_exact=rebuilt.is_exact,
     )
 
 

@@ -16,6 +16,7 @@ from tinyclaw.state.transcript.fold import Conversation, ImageLoader, Message, c
 from tinyclaw.state.transcript.grammar import Block, Parsed, parse
 from tinyclaw.state.transcript.prefixes import Prefix, PrefixStore
 from tinyclaw.types import Request
+from tinyclaw.width import one_line
 
 
 @dataclass(frozen=True)
@@ -107,11 +108,10 @@ class Recording:
         )
 
     def changes(self, first: int, second: int) -> list[str]:
-        """The files that were told to have changed between two requests, and who changed them."""
-        places = [at for at, block in enumerate(self.blocks) if block.attrs.get("n") in (first, second)]
-        told = self.blocks[min(places, default=0) : max(places, default=0)]
-        states = (block.attrs for block in told if block.kind == "state")
-        return [f"{facts.get('path')}: {facts.get('how')}, changed {facts.get('by')}" for facts in states]
+        """What was done to the conversation between two requests: files told, results cleared, summaries, prefixes."""
+        places = [at for at, each in enumerate(self.blocks) if each.kind == "request" and _n(each) in (first, second)]
+        between = self.blocks[min(places, default=0) : max(places, default=0)]
+        return [change for block in between if (change := _change(block))]
 
     def _reply(self, number: int) -> Block | None:
         return next((each for each in self.blocks if each.kind == "reply" and each.attrs.get("n") == number), None)
@@ -145,6 +145,25 @@ def _digest(conversation: Conversation, prefix: Prefix, record: Block) -> str:
     """The digest of the request of ``record``, by what the blocks before it say now."""
     request = rebuild_request(conversation, prefix, record)
     return digest(request, prefix, conversation.messages(request.model).messages)
+
+
+def _n(block: Block) -> object:
+    return block.attrs.get("n")
+
+
+def _change(block: Block) -> str:
+    """What a block did to the conversation, in words; "" for one that only goes on with it."""
+    facts = block.attrs
+    if block.kind == "state":
+        who = "not changed, only told again" if facts.get("by") == "now" else f"changed {facts.get('by')}"
+        return one_line(f"told: {facts.get('path')}: {facts.get('how')}, {who}")
+    if block.kind == "clear":
+        return f"cleared: {len(facts.get('results') or ())} old results"
+    if block.kind == "compact":
+        return one_line(f"summarized: all that came before message {facts.get('keep')}")
+    if block.kind == "prefix":
+        return one_line(f"a new prefix was made: {facts.get('reason')}")
+    return "taken out: the messages from a rewind on" if facts.get("what") == "rewind" else ""
 
 
 def _time(text: object) -> datetime | None:

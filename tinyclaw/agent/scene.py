@@ -24,6 +24,7 @@ class Scene:
 
     ``blocks`` are the transcript's, of which those before index ``end`` came before the request. ``conversation`` is
     the fold over these and over what the request itself adds. ``snapshot``: what the live files say now.
+    ``is_exact``: the transcript still says what was sent.
     """
 
     workspace: Workspace
@@ -36,6 +37,7 @@ class Scene:
     manifest: Manifest
     snapshot: Snapshot
     prefixes: PrefixStore
+    is_exact: bool = True
 
     def since(self, block: Block) -> int | None:
         """The first request that came behind a block of the transcript."""

@@ -43,6 +43,7 @@ class View:
         if self.price is None:
             return None
         rates = self.price.at(self.manifest.tokens)
+        cached = min(cached, tokens)
         return Price((rates,)).cost(Usage(cache_read=cached, cache_write=tokens - cached))
 
 

@@ -17,6 +17,7 @@ from tinyclaw.agent.events import (
     PermissionAsked,
     ReplyReceived,
     RequestStarted,
+    ResultsCleared,
     SessionStarted,
     ToolFinished,
     ToolProgress,
@@ -159,6 +160,9 @@ class TextOutput:
 
     def _on_ConversationSummarized(self, event: ConversationSummarized) -> None:
         self._line(f"• {event}", "yellow")
+
+    def _on_ResultsCleared(self, event: ResultsCleared) -> None:
+        self._line(f"• {event}", "dim")
 
     def _on_Notice(self, event: Notice) -> None:
         self._line(f"• {harmless(event.text)}", "yellow")

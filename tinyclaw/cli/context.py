@@ -36,10 +36,10 @@ def command(
     if diff is not None and (as_json or number is not None):
         raise click.UsageError("--diff stands alone: give it without --request and --json")
     if diff is not None:
-        first, second = (recorded_request(here(directory), session or "last", each).manifest for each in diff)
-        click.echo(difference_text(first, second))
+        first, second = (recorded_request(here(directory), session or "last", each) for each in diff)
+        click.echo(difference_text(past_view(directory, first), past_view(directory, second)))
         for change in recording(here(directory), session or "last").changes(*diff):
-            click.echo(f"told: {change}")
+            click.echo(change)
         return 0
     if number is not None:
         past = recorded_request(here(directory), session or "last", number)

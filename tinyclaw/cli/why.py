@@ -1,8 +1,8 @@
 """Tell why a text is in a request, or a file is not.
 
-TEXT is a text, or the path of a file. What is in the request is told by file and line, and since which request;
-of what is not in it, what became of it or why it never came in. Without --request the next request is meant.
-Exit code 1 when it is not in.
+TEXT is a text, or the path of a file; ID a session, the last one by default. What is in the request is told
+by file and line, and since which request; of what is not in it, what became of it or why it never came in.
+Without --request the next request is meant. Exit code 1 when it is not in.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _MOST = 20
 
 @click.command(help=__doc__)
 @click.argument("text", metavar="TEXT")
+@click.argument("session", metavar="[ID]", required=False)
 @click.option("--request", "number", type=click.IntRange(min=1), metavar="N", help="The request that was sent Nth.")
-@click.option("--session", metavar="ID|last", help="Its session; the last one by default.")
 @workspace_option
-def command(text: str, number: int | None, session: str | None, directory: str | None) -> int:
+def command(text: str, session: str | None, number: int | None, directory: str | None) -> int:
     from tinyclaw.agent.absence import file_absence, file_named, file_traces, text_absence
     from tinyclaw.agent.why import traces
     from tinyclaw.cli._reading import scene
@@ -49,6 +49,8 @@ def command(text: str, number: int | None, session: str | None, directory: str |
         lines += ["Its name is in:", *(line for trace in mentions[:3] for line in _told(trace))] if mentions else []
     if found.transcript:
         lines.append(f"The transcript is {found.transcript}")
+    if not found.is_exact:
+        click.echo("tinyclaw: the conversation was edited since; this is how it stands now", err=True)
     click.echo(harmless("\n".join(lines)))
     return 0 if within else 1
 

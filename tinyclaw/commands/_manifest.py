@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tinyclaw.agent.view import View
 from tinyclaw.amounts import dollars
-from tinyclaw.context.manifest import Entry, Manifest, Place
+from tinyclaw.context.manifest import Entry, Manifest
 from tinyclaw.context.parts import MODEL, PERSON, RESULTS, STATED, SUMMARIES, TOOLS, Part
 from tinyclaw.width import one_line, table
 
@@ -28,13 +28,9 @@ _LETTERS = {
     SUMMARIES: "Z",
 }
 _OTHER = "O"
-_PLACES: dict[Place, str] = {
-    "tools": "fixed",
-    "prefix": "fixed",
-    "event": "in the talk",
-    "conversation": "the talk",
-    "out": "left out",
-}
+DIFF_ROWS = 15
+_SAME_SHARE = 0.05
+"""A part's tokens are an estimate; it counts as changed when it has grown or shrunk by more than this."""
 
 
 def manifest_text(view: View, columns: int) -> str:
@@ -43,32 +39,36 @@ def manifest_text(view: View, columns: int) -> str:
     basis = "as corrected by what the provider reported" if manifest.corrected else "estimated"
     cost = view.cost_usd(manifest.tokens, view.cached_tokens)
     price = "" if cost is None else f", {dollars(cost)} before it is answered"
+    cached = min(view.cached_tokens, manifest.tokens)
     total = (
         f"{manifest.tokens:,} tokens in all ({basis}), {_share(manifest.tokens, view.window_tokens)} of the window, "
-        f"{view.cached_tokens:,} of them in the provider's cache{price}; for {view.request.model}"
+        f"{cached:,} of them in the provider's cache{price}; for {one_line(view.request.model)}"
     )
-    notes = [
-        f"  {entry.file or name}: {one_line(entry.note)}" for name, entry in manifest.entries.items() if entry.note
-    ]
+    noted = [(one_line(entry.file or name), one_line(entry.note)) for name, entry in manifest.entries.items()]
+    notes = [f"  {name}: {note}" for name, note in noted if note]
     rows = [line.rstrip() for line in table(list(_rows(view)), columns, right=(1, 2, 3, 4))]
     return "\n".join([*_bar(view, columns), "", *rows, "", total, *(["", "Cut or left out:", *notes] if notes else [])])
 
 
-def difference_text(before: Manifest, after: Manifest) -> str:
-    """What came, went and changed between two requests, a line each, with the tokens."""
-    old, new = before.scaled().entries, after.scaled().entries
-    lines = [f"+ {_words(name, entry)}" for name, entry in new.items() if name not in old]
-    lines += [f"- {_words(name, entry)}" for name, entry in old.items() if name not in new]
-    for name, entry in new.items():
-        was = old.get(name)
-        if was and (was.revision, was.place) != (entry.revision, entry.place):
-            lines.append(f"~ {_words(name, entry)}; it was {was.revision or _PLACES[was.place]}")
-    return "\n".join([*lines, f"{before.tokens:,} tokens before, {after.tokens:,} after"])
-
-
-def _words(name: str, entry: Entry) -> str:
-    file = f" ({entry.file} {entry.revision})".replace(" )", ")") if entry.file else ""
-    return f"{one_line(name)}{one_line(file)}: {entry.tokens:,} tokens, {_PLACES[entry.place]}"
+def difference_text(before: View, after: View) -> str:
+    """What came, went, grew and shrank between two requests, the largest first, and which files differ."""
+    old, new = ({(part.kind, part.name): part for part in view.parts} for view in (before, after))
+    changes = []
+    for key in dict.fromkeys((*new, *old)):
+        was, now = (parts[key].tokens if key in parts else 0 for parts in (old, new))
+        sign = "~" if was and now else "+" if now else "-"
+        if abs(now - was) > _SAME_SHARE * max(was, now):
+            size = f"{was:,} tokens, now {now:,}" if was and now else f"{was or now:,} tokens"
+            changes.append((abs(now - was), f"{sign} {one_line(key[1])}: {size}"))
+    lines = [line for _, line in sorted(changes, reverse=True)[:DIFF_ROWS]]
+    more = [f"  and {len(changes) - DIFF_ROWS} smaller changes"] if len(changes) > DIFF_ROWS else []
+    files = [
+        f"~ {one_line(entry.file)}: revision {one_line(entry.revision)}, was {one_line(known.revision)}"
+        for name, entry in after.manifest.entries.items()
+        if entry.file and (known := before.manifest.entries.get(name)) and known.revision != entry.revision
+    ]
+    total = f"{before.manifest.tokens:,} tokens before, {after.manifest.tokens:,} after"
+    return "\n".join([*lines, *more, *files, total])
 
 
 def _share(tokens: int, whole: int) -> str:
@@ -143,8 +143,8 @@ def _row(view: View, part: Part, name: str) -> Sequence[str]:
         _share(part.cached, part.tokens) if part.cached else "no",
         "" if cost is None else dollars(cost),
         one_line(entry.file),
-        entry.lines,
-        entry.revision,
+        one_line(entry.lines),
+        one_line(entry.revision),
     )
 
 

@@ -19,6 +19,7 @@ FILE = "MODELS.md"
 FRESH_DAYS = 7
 _MAX_BYTES = 1 << 20
 _CELLS = 5
+_MOST_DIGITS = 9
 _HEAD = """\
 # Models
 
@@ -70,12 +71,25 @@ class LimitsFile:
             return False
 
     def learn(self, found: Mapping[str, Limits], today: date) -> None:
-        """Keep what the server says now, in the place of what it said before. Raises: StateError."""
+        """Keep what the server says now: in the rows of its models, others behind them. All else stays as it is.
+
+        Raises: StateError when the file is no UTF-8 text, or cannot be written.
+        """
         there = read(self._path, limit_bytes=_MAX_BYTES)
-        others = [row for row in _rows(there.data) if row.server != self._server]
-        own = [_Row(self._server, model, limits, today.isoformat()) for model, limits in sorted(found.items())]
-        text = _HEAD + "".join(f"{row}\n" for row in (*others, *own))
-        write(self._path, text.encode(), base=there)
+        try:
+            text = (there.data or _HEAD.encode()).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise StateError(f"{self._path}: is not UTF-8, and is left as it is; save it as UTF-8") from error
+        newline = "\r\n" if "\r\n" in text else "\n"
+        lines = text.split(newline)
+        left = {model: str(_Row(self._server, model, limits, today.isoformat())) for model, limits in found.items()}
+        last = max((at for at, line in enumerate(lines) if line.startswith("|")), default=len(lines) - 1)
+        for at, line in enumerate(lines):
+            row = _row([cell.strip() for cell in line.strip().strip("|").split("|")]) if line.startswith("|") else None
+            if row is not None and row.server == self._server and row.model in left:
+                lines[at] = left.pop(row.model)
+        lines[last + 1 : last + 1] = [left[model] for model in sorted(left)]
+        write(self._path, newline.join(lines).encode(), base=there)
 
     def _own_rows(self) -> list[_Row]:
         try:
@@ -106,12 +120,18 @@ def _count(value: object) -> int:
 
 def _rows(data: bytes | None) -> list[_Row]:
     """The rows of the file; one that a person broke is left out."""
-    found = []
-    for _, cells in table_rows((data or b"").decode("utf-8-sig", "replace").replace("\r\n", "\n")):
-        if len(cells) != _CELLS:
-            continue
-        window, output = (cell.replace(",", "") for cell in cells[2:4])
-        if window.isdecimal() and output.isdecimal() and int(window) and int(output):
-            limits = Limits(int(window), int(output))
-            found.append(_Row(cells[0], cells[1].strip("`"), limits, cells[4]))
-    return found
+    text = (data or b"").decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    return [row for _, cells in table_rows(text) if (row := _row(cells)) is not None]
+
+
+def _row(cells: list[str]) -> _Row | None:
+    if len(cells) != _CELLS:
+        return None
+    window, output = (_number(cell) for cell in cells[2:4])
+    return _Row(cells[0], cells[1].strip("`"), Limits(window, output), cells[4]) if window and output else None
+
+
+def _number(text: str) -> int:
+    """Tokens as people write them; 0 for what is none."""
+    plain = text.replace(",", "").replace("_", "")
+    return int(plain) if plain.isdecimal() and len(plain) <= _MOST_DIGITS else 0

@@ -12,8 +12,11 @@ from tinyclaw.tools._search import SECONDS, find_lines
 from tinyclaw.tools._searcher import Grep
 from tinyclaw.types import Interrupt
 
-_WAS_SAID = r'^(?!.*<!-- tc:|\{"text": ".*"\}$)'
-"""Openers and records hold names of files and calls again and again, and nothing that was said; searches hold words."""
+_WAS_SAID = r'^(?!.*<!-- tc:|\{"text": ".*"\}$|\.(?:transcripts|task_outputs)/[^\s:]+:\d+: )'
+"""Openers and records hold names of files and calls again and again, and nothing that was said.
+
+Earlier searches and what they found would be found again and again, too.
+"""
 
 
 class Found(NamedTuple):

@@ -35,10 +35,7 @@ def own(context: SourceContext) -> Iterator[Piece]:
 @lru_cache(maxsize=256)
 def _piece(file: StateFile, limit_bytes: int) -> Piece:
     name = file.path.rpartition("/")[2].removesuffix(".md")
-    document = Document.parse(file.text.encode(), file.path)
-    for field in document.fields:
-        if field not in _FIELDS:
-            document.complain(field, f'"{field}" means nothing here', f"known are {', '.join(_FIELDS)}")
+    document = check_source(Document.parse(file.text.encode(), file.path))
     is_required = document.choice("required", ("true", "false"), "false") == "true"
     priority, command = _priority(document), document.string("command")
     faults = [f"line {each.line}: {each.message}; {each.mend}" for each in document.diagnostics]
@@ -61,6 +58,16 @@ def _piece(file: StateFile, limit_bytes: int) -> Piece:
     )
 
 
+def check_source(document: Document) -> Document:
+    """The document, with a diagnostic for each field that means nothing or has no meaning."""
+    for field in document.fields:
+        if field not in _FIELDS:
+            document.complain(field, f'"{field}" means nothing here', f"known are {', '.join(_FIELDS)}")
+    document.choice("required", ("true", "false"), "false")
+    _priority(document)
+    return document
+
+
 def _lines(shown: str, before: int) -> str:
     """Lines of the body as lines of the file."""
     first, dash, last = shown.partition("-")
@@ -69,7 +76,7 @@ def _lines(shown: str, before: int) -> str:
 
 def _priority(document: Document) -> int:
     text = document.string("priority", str(_PRIORITY))
-    if text.isdecimal() and int(text) <= _MOST:
+    if text.isdecimal() and len(text) <= len(str(_MOST)) and int(text) <= _MOST:
         return int(text)
-    document.complain("priority", f'"{text}" is no priority', f"use a whole number from 0 to {_MOST}")
+    document.complain("priority", f'"{text[:40]}" is no priority', f"use a whole number from 0 to {_MOST}")
     return _PRIORITY

@@ -427,7 +427,8 @@ def spent_in(block: Block) -> Spent:
 
 def merge_manifest(manifest: Json, change: Json) -> Json:
     """A manifest after a recorded difference: ``set`` adds or replaces entries, ``drop`` takes them out."""
-    blocks = {**_mapping(manifest.get("blocks")), **_mapping(change.get("set"))}
+    known = {**_mapping(manifest.get("blocks")), **_mapping(change.get("set"))}
+    blocks = {key: entry for key, entry in known.items() if isinstance(entry, dict)}
     dropped = change.get("drop")
     gone = dropped if isinstance(dropped, list) else []
     rest = {key: value for key, value in change.items() if key not in ("set", "drop")}
