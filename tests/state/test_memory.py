@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinyclaw.errors import StateError
+from tinyclaw.state.files import read
 from tinyclaw.state.memory import INDEX_BEGIN, INDEX_END, MAX_LINES, Memory, Note, Record, with_index
 from tinyclaw.state.redaction import mask
 
@@ -35,7 +36,7 @@ def index(memory: Memory) -> str:
 
 
 def save(memory: Memory, each: Note):
-    return memory.save(each, may_change=True)
+    return memory.save(each, lambda path: read(memory.folder.parent / path).revision)
 
 
 def note(name: str, text: str = "what it is", **facts) -> Note:
@@ -220,7 +221,7 @@ from pathlib import Path
 from tinyclaw.state.memory import Memory, Note
 memory = Memory(Path(sys.argv[1]), lambda: "2026-11-30T12:00:00Z", str)
 for number in range(25):
-    memory.save(Note(f"{sys.argv[2]} {number}", "project", "text"), may_change=True)
+    memory.save(Note(f"{sys.argv[2]} {number}", "project", "text"), lambda path: None)
     memory.write_index()
 """
 
@@ -257,9 +258,9 @@ def test_the_index_is_made_of_records_alone():
 
 def test_a_record_is_changed_only_where_that_is_asked_for(memory: Memory):
     save(memory, note("a", "mine"))
-    kept = memory.save(note("a", "yours"), may_change=False)
+    kept = memory.save(note("a", "yours"), lambda path: None)
     assert (kept.how, next(memory.records()).text) == ("kept", "mine")
-    assert memory.save(note("A", " mine "), may_change=False).how == "same"
+    assert memory.save(note("A", " mine "), lambda path: None).how == "same"
 
 
 def test_nothing_outside_the_workspace_is_read_or_written(tmp_path: Path):

@@ -176,6 +176,9 @@ def _context(session: Session, emit: Callable[[str], None] = lambda text: None) 
         interrupt=session.interrupt,
         emit=emit,
         ask_summary=session.ask_summary,
+        now=lambda: session.now,
+        mask=session.masker.mask,
+        session=session.transcript.session,
     )
 
 

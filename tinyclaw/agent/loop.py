@@ -13,6 +13,7 @@ from tinyclaw.agent.compaction import fitted, smallest, take_in
 from tinyclaw.agent.dispatch import Paused, run_calls
 from tinyclaw.agent.events import EndReason, Event, Notice, ReplyReceived, RequestStarted, TurnEnded
 from tinyclaw.agent.refused import clear_refused_pictures
+from tinyclaw.agent.remembering import sync_index
 from tinyclaw.agent.repair import answer_lost_calls, close_cut_turn, last_reply
 from tinyclaw.agent.session import Session
 from tinyclaw.context.compiler import WorkingSet
@@ -71,6 +72,7 @@ def begin(session: Session, text: str | None) -> None:
     Raises: UsageError when there is neither text nor anything pending.
     """
     session.refresh()
+    sync_index(session)
     conversation = session.conversation
     if text is None:
         if conversation.idle and not (conversation.awaits_reply or conversation.pending_calls):

@@ -34,6 +34,21 @@ def split_notes(text: str, source: str) -> tuple[str, list[Note]]:
     return "\n".join(left).strip(), [note for note in notes if not holds_mask(note.name + note.text)][:_MOST]
 
 
+def sync_index(session: Session) -> None:
+    """Make the index anew where people have written, added or taken away records since it was made."""
+    memory = _memory(session)
+    if session.permission_mode == "read-only" or not memory.is_index_stale():
+        return
+    try:
+        session.reader.wrote(MEMORY_INDEX, memory.write_index())
+    except StateError as error:
+        session.notices.append(str(error))
+
+
+def _memory(session: Session) -> Memory:
+    return Memory(session.workspace.root, lambda: session.now, session.masker.mask)
+
+
 def remember(session: Session, notes: list[Note]) -> Iterator[Notice]:
     """Keep each note for which there is no record yet, and tell the person. A record that is there stays as it is.
 
@@ -42,18 +57,17 @@ def remember(session: Session, notes: list[Note]) -> Iterator[Notice]:
     is_allowed = session.remembers and session.permission_mode != "read-only" and session.mode != "plan"
     if not notes or not is_allowed:
         return
-    memory = Memory(session.workspace.root, lambda: session.now, session.masker.mask)
+    memory = _memory(session)
     for note in notes:
         try:
-            saved = memory.save(note, may_change=False)
+            saved = memory.save(note, lambda path: None)
         except StateError as error:
             yield Notice(f'"{note.name}" is worth remembering, and cannot be kept: {error}')
             continue
-        place = f".memory/{saved.slug}.md"
         if saved.how == "new":
-            yield Notice(f"remembered ({note.type}): {note.name}; {place}")
+            yield Notice(f"remembered ({note.type}): {note.name}; {saved.path}")
         elif saved.how == "kept":
-            yield Notice(f"{place} stays as it is; the summary would say: {note.text}")
+            yield Notice(f"{saved.path} stays as it is; the summary would say: {note.text}")
     try:
         session.reader.wrote(MEMORY_INDEX, memory.write_index())
     except StateError as error:

@@ -7,12 +7,12 @@ a file of its own, and the index says nothing that the records do not say, so wh
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -36,6 +36,10 @@ _SLUG_BYTES = 60
 _DESCRIPTION_CHARS = 200
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|memory)", re.ASCII)
 """The index, and what Windows keeps for itself (https://learn.microsoft.com/windows/win32/fileio/naming-a-file)."""
+_ARCHIVE = ".archive"
+_MORE = re.compile(r"(?m)^- … and ([\d,]+) more records")
+_CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
 _TRIES = 100
 _WAIT_SECONDS = 0.02
 
@@ -53,7 +57,10 @@ class Note:
 
 @dataclass(frozen=True)
 class Record:
-    """A record as its file says. ``slug`` is the file's name without ``.md``; times are as they were written."""
+    """A record as its file says. ``slug`` is the file's name without ``.md``; times are as they were written.
+
+    ``is_named``: it has a name of its own, and not that of its file.
+    """
 
     slug: str
     name: str
@@ -63,6 +70,7 @@ class Record:
     created: str
     updated: str
     source: str
+    is_named: bool = True
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @classmethod
@@ -81,8 +89,14 @@ class Record:
             created=texts["created"],
             updated=texts["updated"] or texts["created"],
             source=texts["source"],
+            is_named=bool(texts["name"]),
             diagnostics=tuple(document.diagnostics),
         )
+
+    @property
+    def path(self) -> str:
+        """The record's file, relative to the workspace."""
+        return f"{_FOLDER}/{self.slug}.md"
 
     @property
     def index_line(self) -> str:
@@ -92,10 +106,19 @@ class Record:
 
 @dataclass(frozen=True)
 class Saved:
-    """What became of a note: a new record, a changed one, one that said this already, or one that is kept as it is."""
+    """What became of a note: a new record, a changed one, one that said this already, or one that is kept as it is.
+
+    ``revision`` is that of the record's file now.
+    """
 
     slug: str
     how: Literal["new", "changed", "same", "kept"]
+    revision: str = ""
+
+    @property
+    def path(self) -> str:
+        """The record's file, relative to the workspace."""
+        return f"{_FOLDER}/{self.slug}.md"
 
 
 class Memory:
@@ -120,14 +143,12 @@ class Memory:
 
     def records(self) -> Iterator[Record]:
         """Every record that can be read, by slug."""
-        for path in self._paths():
-            with suppress(StateError):
-                data = read(self._inside(path), limit_bytes=_MAX_BYTES).data
-                if data is not None:
-                    yield Record.parse(data, path.stem)
+        yield from filter(None, map(self._record, self._paths()))
 
-    def save(self, note: Note, *, may_change: bool) -> Saved:
-        """Write a note: as a new record or, if it ``may_change`` what is there, into the one that has its name.
+    def save(self, note: Note, seen: Callable[[str], str | None]) -> Saved:
+        """Write a note: as a new record or, where the writer knows what it says, into the one that has its name.
+
+        ``seen`` gives the revision of a record's file that the writer has read, None for none: another is kept.
 
         Raises: StateError when it has neither name nor text, or a file cannot be written.
         """
@@ -138,20 +159,98 @@ class Memory:
             for _ in range(_TRIES):
                 there = read(path, limit_bytes=_MAX_BYTES)
                 old = Record.parse(there.data, slug) if there.data is not None else None
-                if old is not None and _identity(old.name) != _identity(note.name):
+                if old is not None and old.is_named and _identity(old.name) != _identity(note.name):
                     break  # another record's file
-                if old is not None and not may_change:
-                    return Saved(slug, "same" if _squeezed(old.text) == _squeezed(note.text) else "kept")
+                if old is not None and _squeezed(old.text) == _squeezed(note.text) and old.type == note.type:
+                    return Saved(slug, "same", there.revision)
+                if old is not None and seen(f"{_FOLDER}/{slug}.md") != there.revision:
+                    return Saved(slug, "kept", there.revision)
                 data = _rendered(note, slug, there.data, self._now())
-                if data == there.data:
-                    return Saved(slug, "same")
                 try:
-                    write(path, data, base=there)
+                    written = write(path, data, base=there)
                 except FileChanged:
                     self._sleep(_WAIT_SECONDS)
                     continue
-                return Saved(slug, "new" if there.revision == ABSENT else "changed")
+                return Saved(slug, "new" if there.revision == ABSENT else "changed", written.revision)
         raise StateError(f"{self.folder}: there is no free file name for {note.name!r}; give it another name")
+
+    def find(self, name: str) -> Record | None:
+        """The record with that name, or with that file's name."""
+        wanted = _identity(name.removesuffix(".md"))
+        direct = (self.folder / f"{slug}.md" for slug in _slugs(name.removesuffix(".md")))
+        for path in (*direct, *self._paths()):
+            record = self._record(path)
+            if record is not None and wanted in (_identity(record.name), _identity(record.slug)):
+                return record
+        return None
+
+    def search(self, text: str) -> list[Record]:
+        """The records that hold any word of ``text``, those first that hold most of its rarer words."""
+        words = set(_words(text))
+        found = [(each, set(_words(f"{each.name} {each.description} {each.text}"))) for each in self.records()]
+        weights = {word: math.log(1 + len(found) / (1 + sum(word in held for _, held in found))) for word in words}
+        ranked = []
+        for record, held in found:
+            named = set(_words(f"{record.name} {record.description}"))
+            if words & held:
+                ranked.append((sum(weights[word] * (1 + (word in named)) for word in words & held), record))
+        return [record for _, record in sorted(ranked, key=lambda each: (-each[0], each[1].slug))]
+
+    def forget(self, record: Record) -> str:
+        """Move a record's file into the archive, and give its place there. The index is to be written then.
+
+        Raises: StateError.
+        """
+        archive = self._inside(self.folder / _ARCHIVE)
+        path = self._inside(self.folder / f"{record.slug}.md")
+        stamp = re.sub(r"\D", "", self._now())[:14]
+        place = archive / f"{record.slug}-{stamp}.md"
+        try:
+            archive.mkdir(parents=True, exist_ok=True)
+            number = 1
+            while place.exists():
+                number += 1
+                place = archive / f"{record.slug}-{stamp}-{number}.md"
+            path.rename(place)
+        except OSError as error:
+            raise StateError(f"{path}: cannot be moved into {archive} ({error.strerror}); it stays") from error
+        return f"{_FOLDER}/{_ARCHIVE}/{place.name}"
+
+    def problems(self) -> list[Diagnostic]:
+        """What is wrong with the records: broken heads, a name that two have, files that lead out or cannot be read."""
+        found: list[Diagnostic] = []
+        names: dict[str, Record] = {}
+        for path in self._listed():
+            shown = f"{_FOLDER}/{path.name}"
+            try:
+                data = read(self._inside(path), limit_bytes=_MAX_BYTES).data
+            except StateError as error:
+                found.append(Diagnostic(shown, None, str(error).removeprefix(f"{path}: ")))
+                continue
+            if data is None:
+                found.append(Diagnostic(shown, None, "is a link that leads nowhere", "mend or delete the link"))
+                continue
+            record = Record.parse(data, path.stem)
+            found += record.diagnostics
+            first = names.setdefault(_identity(record.name), record)
+            if first is not record:
+                message = f"has the same name as {first.path}"
+                found.append(Diagnostic(shown, None, message, "merge them, or give one another name"))
+        return found
+
+    def is_index_stale(self) -> bool:
+        """Whether a record was written, added or taken away since the index was made; looks at no record's text."""
+        paths = self._paths()
+        try:
+            made = (self.folder / _INDEX).stat().st_ctime_ns
+            newest = max((path.stat().st_ctime_ns for path in paths), default=0)
+            text = (self.folder / _INDEX).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return bool(paths)
+        part = text.rpartition(INDEX_BEGIN)[2].partition(INDEX_END)[0] if INDEX_END in text else ""
+        more = _MORE.search(part)
+        told = len(re.findall(r"(?m)^- \[", part)) + (int(more[1].replace(",", "")) if more else 0)
+        return newest > made or told != len(paths)
 
     def write_index(self) -> str:
         """Make the index of the records that are there, and keep what the person wrote around it; gives its revision.
@@ -177,17 +276,32 @@ class Memory:
                 return written.revision
         raise StateError(f"{path}: others change it all the time; the index is made again with the next record")
 
+    def _record(self, path: Path) -> Record | None:
+        """The record in a file; None where there is none, or none that can be read."""
+        try:
+            data = read(self._inside(path), limit_bytes=_MAX_BYTES).data
+        except StateError:
+            return None
+        return Record.parse(data, path.stem) if data is not None else None
+
     def _inside(self, path: Path) -> Path:
         """The path, if it leads to no place outside the workspace. Raises: StateError."""
-        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self._root)):
+        if not self._is_inside(path):
             raise StateError(f"{path}: leads out of the workspace, where nothing is remembered; take the link away")
         return path
 
     def _paths(self) -> list[Path]:
+        """The files of records; a link that leads out is none."""
+        return [path for path in self._listed() if not path.is_symlink() or self._is_inside(path)]
+
+    def _listed(self) -> list[Path]:
         try:
             return sorted(path for path in self.folder.glob("*.md") if path.name != _INDEX and path.name[0] != ".")
         except OSError:
             return []
+
+    def _is_inside(self, path: Path) -> bool:
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self._root))
 
 
 def with_index(text: str, records: Iterable[Record], mask: Callable[[str], str]) -> str:
@@ -222,10 +336,6 @@ def _rendered(note: Note, slug: str, before: bytes | None, now: str) -> bytes:
     """The file of a record; where there is one, only what the note says differently is changed. Raises: StateError."""
     name = f"{_FOLDER}/{slug}.md"
     old = Document.parse(before, name) if before is not None else None
-    if old is not None and _squeezed(old.body) == _squeezed(note.text):
-        is_told = not note.description or _squeezed(old.string("description")) == _squeezed(note.description)
-        if is_told and old.string("type", note.type) == note.type:
-            return before or b""
     fields = {"name": _one_line(note.name), "description": _shortened(note.description or note.text)}
     fields |= {"type": note.type, "created": now, "updated": now, "source": note.source}
     body = f"\n{note.text.strip()}\n"
@@ -258,6 +368,11 @@ def _identity(name: str) -> str:
 
 def _squeezed(text: str) -> str:
     return " ".join(text.casefold().split())
+
+
+def _words(text: str) -> list[str]:
+    """Words for searching; of scripts without blanks each character is one."""
+    return _WORD.findall(text.casefold())
 
 
 def _one_line(text: str) -> str:

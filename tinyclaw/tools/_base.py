@@ -33,7 +33,7 @@ class ToolContext:
     ``emit`` takes pieces of output as they appear, for the person's eyes; it never raises and may
     be called from any thread. ``ledger`` knows which revision of which file the model has seen.
     ``jobs`` holds background commands of the session. ``ask_summary`` has the conversation summarized
-    before the next request.
+    before the next request. ``now`` gives an RFC 3339 time, ``mask`` hides secrets, ``session`` is the session's id.
     """
 
     workspace: Workspace
@@ -43,6 +43,9 @@ class ToolContext:
     interrupt: Interrupt
     emit: Callable[[str], None] = lambda text: None
     ask_summary: Callable[[], None] = lambda: None
+    now: Callable[[], str] = lambda: ""
+    mask: Callable[[str], str] = str
+    session: str = ""
 
 
 _JSON_TYPES: dict[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}

@@ -10,7 +10,7 @@ from tinyclaw.state.workspace import MEMORY_INDEX
 
 _HEADING = f"""# Memory ({MEMORY_INDEX})
 
-Notes from earlier sessions; they may be old. What you see in the files now holds.
+Notes from earlier sessions; `recall` gives one whole. They may be old: what you see in the files now holds.
 
 """
 

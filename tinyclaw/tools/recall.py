@@ -1,0 +1,31 @@
+"""Look at what is remembered."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from tinyclaw.errors import ToolError
+from tinyclaw.tools._base import ToolContext, tool
+from tinyclaw.tools._memory import found, memory_of, shown
+from tinyclaw.types import ToolOutput
+
+_MOST = 10
+
+
+@tool(effect="read")
+def recall(
+    ctx: ToolContext,
+    name: Annotated[str, "a record, as the index names it"] = "",
+    search: Annotated[str, "words to look for in all records"] = "",
+) -> ToolOutput:
+    """Read a record of the memory, or find some. Records may be old: what you see in the files now holds."""
+    if bool(name.strip()) == bool(search.strip()):
+        raise ToolError("give either a name or words to search for.")
+    if name.strip():
+        return shown(ctx, found(ctx, name))
+    records = memory_of(ctx).search(search)
+    lines = [
+        f"{ctx.mask(each.index_line)} (updated {each.updated or 'at an unknown time'})" for each in records[:_MOST]
+    ]
+    more = f"\n{len(records) - _MOST} more; give more words." if len(records) > _MOST else ""
+    return ToolOutput("\n".join(lines) + more if lines else "no record has any of these words.")

@@ -1,0 +1,49 @@
+"""Keep something for later sessions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from tinyclaw.errors import StateError, ToolError
+from tinyclaw.state.files import read
+from tinyclaw.state.memory import Note
+from tinyclaw.tools._base import ToolContext, tool
+from tinyclaw.tools._memory import memory_of, shown, with_index
+from tinyclaw.tools._writing import refuse_masks
+from tinyclaw.types import ToolOutput
+
+_DONE = {"new": "remembered", "changed": "corrected", "same": "was remembered already"}
+
+
+@tool(effect="state")
+def remember(
+    ctx: ToolContext,
+    name: Annotated[str, "short and telling; the same name is the same record"],
+    text: str,
+    type: Literal["user", "feedback", "project", "reference"],
+    description: Annotated[str, "one line for the index"] = "",
+) -> ToolOutput:
+    """Keep what later sessions need and nothing else tells, or correct a record that you have recalled.
+
+    user: who the person is; feedback: how they want things done, and why; project: why things are as they are;
+    reference: where things outside the workspace are. Not what code, git or documents say, nothing of this task's
+    state, no secrets.
+    """
+    refuse_masks("\n".join((name, text, description)))
+    memory = memory_of(ctx)
+    note = Note(name, type, text, description, source=f"session {ctx.session}")
+    try:
+        saved = memory.save(note, ctx.ledger.seen)
+    except StateError as error:
+        raise ToolError(f"{error}.") from error
+    record = memory.find(saved.slug)
+    if saved.how == "kept" and record is not None:
+        raise ToolError(
+            f"{saved.path} says something else, which you have not seen. Nothing was changed. It says:\n\n"
+            f"{shown(ctx, record).text}\n\nCall remember again with a text that keeps what still holds."
+        )
+    ctx.ledger.note(saved.path, read(ctx.workspace.root / saved.path))
+    line = ctx.mask(record.index_line) if record is not None else ""
+    done = _DONE[saved.how]
+    revisions = {saved.path: saved.revision}
+    return with_index(ctx, f"{saved.path}: {done}. In the index: {line}", f"{done}: {saved.path}", revisions)
