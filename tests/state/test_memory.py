@@ -253,7 +253,7 @@ def test_two_processes_and_a_person_lose_nothing(tmp_path: Path):
 
 def test_the_index_is_made_of_records_alone():
     records = [Record.parse(b"---\nname: <b>x</b>\ndescription: |\n  two\n  lines\n---\n", "x")]
-    assert with_index("", records, mask) == f"{INDEX_BEGIN}\n- [<b>x</b>](x.md) — two lines\n{INDEX_END}\n"
+    assert with_index("", records, 1, mask) == f"{INDEX_BEGIN}\n- [<b>x</b>](x.md) — two lines\n{INDEX_END}\n"
 
 
 def test_a_record_is_changed_only_where_that_is_asked_for(memory: Memory):

@@ -12,10 +12,11 @@ import os
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from tinyclaw.errors import FileChanged, StateError
 from tinyclaw.state.documents import Document, storable
@@ -37,6 +38,7 @@ _DESCRIPTION_CHARS = 200
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|memory)", re.ASCII)
 """The index, and what Windows keeps for itself (https://learn.microsoft.com/windows/win32/fileio/naming-a-file)."""
 _ARCHIVE = ".archive"
+_LINK = re.compile(r"(?m)^- \[.*\]\(([^()]+)\.md\)")
 _MORE = re.compile(r"(?m)^- … and ([\d,]+) more records")
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
@@ -121,6 +123,38 @@ class Saved:
         return f"{_FOLDER}/{self.slug}.md"
 
 
+class _Entry(NamedTuple):
+    """A record's file by its name, and when it was changed last, by the clock of the file system."""
+
+    name: str
+    changed_ns: int
+
+    @property
+    def slug(self) -> str:
+        return self.name.removesuffix(".md")
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What the index says: the files that it names, how many it does not, and when it was made."""
+
+    slugs: frozenset[str]
+    more: int
+    made_ns: int
+
+    @property
+    def count(self) -> int:
+        return len(self.slugs) + self.more
+
+    @property
+    def is_short(self) -> bool:
+        """Whether there are more records than it names."""
+        return self.more > 0
+
+    def newer(self, entries: Iterable[_Entry]) -> list[_Entry]:
+        return [entry for entry in entries if entry.changed_ns > self.made_ns]
+
+
 class Memory:
     """The records of one workspace.
 
@@ -143,7 +177,7 @@ class Memory:
 
     def records(self) -> Iterator[Record]:
         """Every record that can be read, by slug."""
-        yield from filter(None, map(self._record, self._paths()))
+        yield from filter(None, (self._record(self.folder / entry.name) for entry in self._entries()))
 
     def save(self, note: Note, seen: Callable[[str], str | None]) -> Saved:
         """Write a note: as a new record or, where the writer knows what it says, into the one that has its name.
@@ -177,8 +211,10 @@ class Memory:
     def find(self, name: str) -> Record | None:
         """The record with that name, or with that file's name."""
         wanted = _identity(name.removesuffix(".md"))
-        direct = (self.folder / f"{slug}.md" for slug in _slugs(name.removesuffix(".md")))
-        for path in (*direct, *self._paths()):
+        direct = [self.folder / f"{slug}.md" for slug in _slugs(name.removesuffix(".md"))]
+        words = set(wanted.split())
+        others = (self.folder / entry.name for entry in self._entries() if words <= set(self._raw(entry.name).split()))
+        for path in chain(direct, others):
             record = self._record(path)
             if record is not None and wanted in (_identity(record.name), _identity(record.slug)):
                 return record
@@ -187,13 +223,14 @@ class Memory:
     def search(self, text: str) -> list[Record]:
         """The records that hold any word of ``text``, those first that hold most of its rarer words."""
         words = set(_words(text))
-        found = [(each, set(_words(f"{each.name} {each.description} {each.text}"))) for each in self.records()]
+        found = [(entry, words.intersection(_words(self._raw(entry.name)))) for entry in self._entries()]
         weights = {word: math.log(1 + len(found) / (1 + sum(word in held for _, held in found))) for word in words}
         ranked = []
-        for record, held in found:
-            named = set(_words(f"{record.name} {record.description}"))
-            if words & held:
-                ranked.append((sum(weights[word] * (1 + (word in named)) for word in words & held), record))
+        for entry, held in found:
+            record = self._record(self.folder / entry.name) if held else None
+            if record is not None:
+                named = words.intersection(_words(f"{record.name} {record.description}"))
+                ranked.append((sum(weights[word] * (1 + (word in named)) for word in held), record))
         return [record for _, record in sorted(ranked, key=lambda each: (-each[0], each[1].slug))]
 
     def forget(self, record: Record) -> str:
@@ -220,8 +257,10 @@ class Memory:
         """What is wrong with the records: broken heads, a name that two have, files that lead out or cannot be read."""
         found: list[Diagnostic] = []
         names: dict[str, Record] = {}
-        for path in self._listed():
+        for path in sorted(self.folder.glob("*.md")) if self.folder.is_dir() else ():
             shown = f"{_FOLDER}/{path.name}"
+            if path.name == _INDEX or path.name.startswith("."):
+                continue
             try:
                 data = read(self._inside(path), limit_bytes=_MAX_BYTES).data
             except StateError as error:
@@ -240,32 +279,30 @@ class Memory:
 
     def is_index_stale(self) -> bool:
         """Whether a record was written, added or taken away since the index was made; looks at no record's text."""
-        paths = self._paths()
-        try:
-            made = (self.folder / _INDEX).stat().st_ctime_ns
-            newest = max((path.stat().st_ctime_ns for path in paths), default=0)
-            text = (self.folder / _INDEX).read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return bool(paths)
-        part = text.rpartition(INDEX_BEGIN)[2].partition(INDEX_END)[0] if INDEX_END in text else ""
-        more = _MORE.search(part)
-        told = len(re.findall(r"(?m)^- \[", part)) + (int(more[1].replace(",", "")) if more else 0)
-        return newest > made or told != len(paths)
+        entries = self._entries()
+        told = self._told()
+        return bool(entries) if told is None else bool(told.newer(entries)) or told.count != len(entries)
 
     def write_index(self) -> str:
         """Make the index of the records that are there, and keep what the person wrote around it; gives its revision.
+
+        Records that it names and those that changed since it was made are read; of the others, if there are too many
+        to be named, only the number counts.
 
         Raises: StateError.
         """
         path = self._inside(self.folder / _INDEX)
         for attempt in range(_TRIES):
+            entries = self._entries()
+            records = list(self._indexed(entries))
             there = read(path, limit_bytes=_MAX_BYTES)
             try:
                 text = (there.data or b"").decode()
             except UnicodeDecodeError as error:
                 raise StateError(f"{path}: is not UTF-8, so no index is written into it; save it as UTF-8") from error
-            wanted = with_index(text, self.records(), self._mask)
+            wanted = with_index(text, records, len(entries), self._mask)
             if wanted == text:
+                path.touch() if self.is_index_stale() else None
                 return there.revision
             try:
                 written = write(path, wanted.encode(), base=there)
@@ -275,6 +312,29 @@ class Memory:
             if not written.merged:
                 return written.revision
         raise StateError(f"{path}: others change it all the time; the index is made again with the next record")
+
+    def _indexed(self, entries: Sequence[_Entry]) -> Iterator[Record]:
+        """The records that may have a line in the index."""
+        told = self._told()
+        if told is not None and told.is_short:
+            wanted = told.slugs | {entry.slug for entry in told.newer(entries)}
+            entries = [entry for entry in entries if entry.slug in wanted]
+        yield from filter(None, (self._record(self.folder / entry.name) for entry in entries))
+
+    def _told(self) -> _Told | None:
+        """What the index says now; None when there is none."""
+        try:
+            path = self._inside(self.folder / _INDEX)
+            changed = path.stat().st_ctime_ns
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except (OSError, StateError):
+            return None
+        if INDEX_END not in text:
+            return None
+        part = text.rpartition(INDEX_BEGIN)[2].partition(INDEX_END)[0]
+        slugs = frozenset(_LINK.findall(part))
+        more = _MORE.search(part)
+        return _Told(slugs, int(more[1].replace(",", "")) if more else 0, changed)
 
     def _record(self, path: Path) -> Record | None:
         """The record in a file; None where there is none, or none that can be read."""
@@ -290,28 +350,42 @@ class Memory:
             raise StateError(f"{path}: leads out of the workspace, where nothing is remembered; take the link away")
         return path
 
-    def _paths(self) -> list[Path]:
-        """The files of records; a link that leads out is none."""
-        return [path for path in self._listed() if not path.is_symlink() or self._is_inside(path)]
-
-    def _listed(self) -> list[Path]:
+    def _entries(self) -> list[_Entry]:
+        """The files of records, by name; a link that leads out is none."""
         try:
-            return sorted(path for path in self.folder.glob("*.md") if path.name != _INDEX and path.name[0] != ".")
+            with os.scandir(self.folder) as listed:
+                found = [each for each in listed if each.name.endswith(".md") and each.name[0] != "."]
+                entries = [_Entry(each.name, each.stat().st_ctime_ns) for each in found if self._is_record(each)]
         except OSError:
             return []
+        return sorted(entries)
+
+    def _is_record(self, entry: os.DirEntry[str]) -> bool:
+        if entry.name == _INDEX:
+            return False
+        return (entry.is_file() and self._is_inside(Path(entry.path))) if entry.is_symlink() else entry.is_file()
+
+    def _raw(self, name: str) -> str:
+        """A file's text in small letters, frontmatter and all, for looking through many; "" where it cannot be read."""
+        try:
+            with open(f"{self.folder}/{name}", "rb") as file:  # noqa: PTH123 (a Path costs as much again)
+                text = file.read(_MAX_BYTES).decode("utf-8", "replace")
+        except OSError:
+            return ""
+        return text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
     def _is_inside(self, path: Path) -> bool:
         return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self._root))
 
 
-def with_index(text: str, records: Iterable[Record], mask: Callable[[str], str]) -> str:
+def with_index(text: str, records: Iterable[Record], count: int, mask: Callable[[str], str]) -> str:
     """``text`` of MEMORY.md with its generated part made new, or added at its end; all else stays as it is.
 
-    The part stands between two lines of its own.
+    The part stands between two lines of its own. ``count`` is that of all records there are.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = text.split(newline)
-    part = [INDEX_BEGIN, *(mask(line) for line in _lines(records)), INDEX_END]
+    part = [INDEX_BEGIN, *(mask(line) for line in _lines(records, count)), INDEX_END]
     end = max((at for at, line in enumerate(lines) if line == INDEX_END), default=0)
     begin = max((at for at, line in enumerate(lines[:end]) if line == INDEX_BEGIN), default=-1)
     if begin >= 0:
@@ -321,13 +395,13 @@ def with_index(text: str, records: Iterable[Record], mask: Callable[[str], str])
     return f"{before}{gap}{newline.join(part)}{newline}"
 
 
-def _lines(records: Iterable[Record]) -> list[str]:
+def _lines(records: Iterable[Record], count: int) -> list[str]:
     """The index's lines: about the person first, then how they want things done, each group newest first."""
     ranked = sorted(records, key=lambda record: record.slug)
     ranked.sort(key=lambda record: record.updated, reverse=True)
     ranked.sort(key=lambda record: _TYPES.index(record.type))
     shown = [record.index_line for record in ranked[:MAX_LINES]]
-    if hidden := len(ranked) - len(shown):
+    if (hidden := count - len(shown)) > 0:
         shown.append(f"- … and {hidden:,} more records in {_FOLDER}/; search there")
     return shown
 

@@ -1,0 +1,35 @@
+"""The prompts are files, which can be looked at and replaced."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.cli.process import tinyclaw
+
+USER = Path(".config/tinyclaw/prompts")
+
+
+def test_every_prompt_is_listed_with_the_file_that_counts(workspace):
+    lines = tinyclaw("prompts", "list", cwd=workspace).stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [["base", "shipped"], ["hints", "shipped"], ["summarize", "shipped"]]
+    assert all(Path(line.split()[-1]).is_file() for line in lines)
+
+
+def test_an_ejected_prompt_counts_and_is_never_written_over(workspace):
+    done = tinyclaw("prompts", "eject", "base", cwd=workspace)
+    path = Path(os.environ["HOME"]) / USER / "base.md"
+    assert done.returncode == 0 and str(path) in done.stderr
+    assert path.read_text() == tinyclaw("prompts", "show", "base", cwd=workspace).stdout
+    path.write_text("You are mine.\n")
+    assert tinyclaw("prompts", "show", "base", cwd=workspace).stdout == "You are mine.\n"
+    assert "yours" in tinyclaw("prompts", "list", cwd=workspace).stdout.splitlines()[0]
+    assert "You are mine." in tinyclaw("prompt", cwd=workspace).stdout
+    again = tinyclaw("prompts", "eject", "base", cwd=workspace)
+    assert again.returncode == 2 and "is there already" in again.stderr and path.read_text() == "You are mine.\n"
+
+
+def test_a_name_that_is_no_prompt_is_wrong_usage(workspace):
+    for line in ("show nothing", "eject ../models", "show ../../README"):
+        done = tinyclaw("prompts", *line.split(), cwd=workspace)
+        assert done.returncode == 2 and "there are: base, hints, summarize" in done.stderr
