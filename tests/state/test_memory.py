@@ -307,3 +307,35 @@ def test_an_index_file_that_is_not_utf_8_is_left_alone(memory: Memory, data):
     with pytest.raises(StateError, match=r"MEMORY\.md: is not UTF-8"):
         memory.write_index()
     assert (memory.folder / "MEMORY.md").read_bytes() == data
+
+
+@pytest.mark.parametrize("name", ["x](evil.md) [y", "[a]", "a (b)", "— see [b](b.md)"])
+def test_an_index_stays_right_whatever_names_and_descriptions_hold(memory: Memory, name):
+    save(memory, note(name, "see [b](b.md) — and [c](c.md)"))
+    (memory.folder / "a (copy).md").write_text("copied\n")
+    (memory.folder / "huge.md").write_text("x" * (1 << 21))
+    memory.write_index()
+    assert not memory.is_index_stale()
+    before = index(memory)
+    memory.write_index()
+    assert index(memory) == before and before.splitlines()[-2] == "- … and 1 more records in .memory/; search there"
+
+
+def test_of_many_records_the_ones_that_changed_come_in_and_the_number_stays_right(memory: Memory):
+    memory.folder.mkdir()
+    for number in range(MAX_LINES + 20):
+        head = f"---\nname: n{number}\ntype: project\nupdated: 2026-11-01T00:00:00Z\n---\n"
+        (memory.folder / f"n{number}.md").write_text(f"{head}\ntext\n")
+    memory.write_index()
+    save(memory, note("the newest"))
+    assert memory.is_index_stale()
+    memory.write_index()
+    lines = index(memory).splitlines()
+    assert lines[1].startswith("- [the newest]") and "and 21 more records" in lines[-2]
+    record = memory.find("the newest")
+    assert record is not None
+    memory.forget(record)
+    assert memory.is_index_stale()
+    memory.write_index()
+    assert "the newest" not in index(memory) and not memory.is_index_stale()
+    assert "and 21 more records" in index(memory), "one line fewer, until a record changes"

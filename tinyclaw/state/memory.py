@@ -38,7 +38,8 @@ _DESCRIPTION_CHARS = 200
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|memory)", re.ASCII)
 """The index, and what Windows keeps for itself (https://learn.microsoft.com/windows/win32/fileio/naming-a-file)."""
 _ARCHIVE = ".archive"
-_LINK = re.compile(r"(?m)^- \[.*\]\(([^()]+)\.md\)")
+_LINK = re.compile(r"(?m)^- \[[^\[\]\n]*\]\((.+?)\.md\)(?: — |\r?$)")
+_NO_BRACKETS = str.maketrans("[]", "()")
 _MORE = re.compile(r"(?m)^- … and ([\d,]+) more records")
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
@@ -102,7 +103,7 @@ class Record:
 
     @property
     def index_line(self) -> str:
-        name, description = (_one_line(text) for text in (self.name, self.description))
+        name, description = _one_line(self.name).translate(_NO_BRACKETS), _one_line(self.description)
         return f"- [{name}]({self.slug}.md)" + (f" — {description}" if description else "")
 
 
