@@ -280,3 +280,9 @@ def test_what_is_sent_again_is_counted_and_not_what_was_taken_out(api, start, tu
         if request.attrs.get("why") == "cleared"
     ]
     assert cleared and all(0 < again <= written * 1.1 for again, written in cleared), cleared
+
+
+def test_no_try_is_made_that_the_limit_does_not_pay_for(api, start, turn):
+    server = api([cut(reply("word " * 4_000), after_events=4)] * 4 + [reply("Done.")])
+    ended = turn(start(server, max_cost=0.02))[-1]
+    assert (ended.reason, len(server.usages)) == ("limit", 1) and "limit of $0.0200" in ended.text

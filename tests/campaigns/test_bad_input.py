@@ -210,7 +210,7 @@ def test_a_disk_that_fills_up_at_any_byte_leaves_whole_blocks_and_says_so(
         reply("Done."),
     ]
     full = 0
-    for number, limit in enumerate(range(10_000, 20_000, step)):
+    for number, limit in enumerate(range(14_000, 24_000, step)):
         root = tmp_path / str(number)
         root.mkdir()
         with MessagesApi(script) as server:

@@ -196,7 +196,7 @@ def test_a_long_text_and_a_hand_edited_transcript_are_no_faults(workspace, run, 
         '\n<!-- tc:clear {"results":null} /-->\n\n<!-- tc:request {"n":[2],"manifest":{"set":{"tools":null}}} /-->\n'
     )
     path.write_text(
-        path.read_text() + broken + '\n<!-- tc:reply {"n":{"a":1},"cost_usd":"x","again":"y","held":[]} /-->\n'
+        path.read_text() + broken + '\n<!-- tc:reply {"n":{"a":1},"cost_usd":"x","again":"y","held":"x"} /-->\n'
     )
     assert ask("a.txt")[0] == 0 and ask("a.txt", "--request", "2")[0] == 0
     for line in ("sessions show --requests", "context", "context --request 2", "prompt", "context --diff 1 2"):

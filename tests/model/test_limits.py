@@ -43,6 +43,16 @@ def test_what_a_person_wrote_stays_when_the_server_is_asked_again(tmp_path: Path
     assert (tmp_path / FILE).read_bytes() == b"caf\xe9\n"
 
 
+def test_rows_go_into_the_table_of_their_own_and_it_is_made_where_there_is_none(tmp_path: Path):
+    mine = "Prose alone.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    (tmp_path / FILE).write_text(mine)
+    file = LimitsFile(tmp_path, SERVER)
+    file.learn({"k": Limits(5, 6)}, TODAY)
+    file.learn({"k": Limits(5, 6), "m": Limits(7, 8)}, TODAY)
+    assert (tmp_path / FILE).read_text().startswith(mine) and file.is_fresh(TODAY)
+    assert (file.of("k"), file.of("m")) == (Limits(5, 6), Limits(7, 8))
+
+
 @pytest.mark.parametrize("number", ["9" * 5_000, "9" * 400, "1e9", "-3", ""])
 def test_a_number_that_is_none_is_a_broken_row(tmp_path: Path, number):
     row = f"| server | … |\n|---|---|\n| {SERVER} | `m` | {number} | 3 | 2026-11-30 |\n"

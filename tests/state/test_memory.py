@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -85,7 +86,7 @@ def test_the_same_again_changes_nothing_and_another_text_changes_that_alone(memo
             ("  DEPLOY DAY ", "on Fridays."),
         )
     )
-    assert ([first.how, again.how, shouted.how], files(memory)) == (["new", "same", "same"], ["deploy-day.md"])
+    assert ([first.how, again.how, shouted.how], files(memory)) == (["new", "changed", "changed"], ["deploy-day.md"])
     path = memory.folder / "deploy-day.md"
     path.write_text(path.read_text().replace("type: project", "type: project  # as I see it\nmine: kept"))
     assert save(Memory(memory.folder.parent, lambda: LATER, mask), note("Deploy day", "On Mondays.")).how == "changed"
@@ -270,15 +271,15 @@ def test_nothing_outside_the_workspace_is_read_or_written(tmp_path: Path):
     memory = Memory(tmp_path / "ws", lambda: NOW, mask)
     (memory.folder / "leak.md").symlink_to(tmp_path / "out/secret.md")
     assert list(memory.records()) == []
-    with pytest.raises(StateError, match="leads out of the workspace"):
+    with pytest.raises(StateError, match="is reached by a link"):
         save(memory, note("leak"))
     (memory.folder / "MEMORY.md").symlink_to(tmp_path / "out/secret.md")
-    with pytest.raises(StateError, match="leads out of the workspace"):
+    with pytest.raises(StateError, match="is reached by a link"):
         memory.write_index()
     elsewhere = Memory(tmp_path / "other", lambda: NOW, mask)
     (tmp_path / "other").mkdir()
     elsewhere.folder.symlink_to(tmp_path / "out")
-    with pytest.raises(StateError, match="leads out of the workspace"):
+    with pytest.raises(StateError, match="is reached by a link"):
         save(elsewhere, note("a"))
     assert (tmp_path / "out/secret.md").read_text() == "TOPSECRET\n" and len(list((tmp_path / "out").iterdir())) == 1
 
@@ -338,4 +339,88 @@ def test_of_many_records_the_ones_that_changed_come_in_and_the_number_stays_righ
     assert memory.is_index_stale()
     memory.write_index()
     assert "the newest" not in index(memory) and not memory.is_index_stale()
-    assert "and 21 more records" in index(memory), "one line fewer, until a record changes"
+    assert "and 20 more records" in index(memory)
+
+
+def test_no_link_is_a_record_whatever_it_leads_to(memory: Memory):
+    memory.folder.mkdir()
+    main = memory.folder.parent / "main.py"
+    main.write_text("code\n")
+    (memory.folder / "notes.md").symlink_to("../main.py")
+    (memory.folder / "MEMORY.md").symlink_to("../main.py")
+    assert list(memory.records()) == [] and memory.find("notes") is None
+    for change in (lambda: save(memory, note("notes", "EVIL")), memory.write_index):
+        with pytest.raises(StateError, match="is reached by a link"):
+            change()
+    assert main.read_text() == "code\n"
+    assert [problem.path for problem in memory.problems()] == [".memory/notes.md"]
+
+
+def test_a_name_that_is_no_text_is_no_record_and_is_said(memory: Memory):
+    memory.folder.mkdir()
+    Path(os.fsdecode(os.fsencode(memory.folder) + b"/caf\xe9.md")).write_text("hi\n")
+    save(memory, note("a", "half \udc80 a pair"))
+    save(memory, note("a", "another \udc80 half"))
+    memory.write_index()
+    assert "](a.md)" in index(memory) and not memory.is_index_stale()
+    assert "has a name that is not UTF-8" in str(memory.problems()[0])
+
+
+def test_a_record_that_a_person_named_freely_is_found_and_corrected_where_it_is(memory: Memory):
+    memory.folder.mkdir()
+    for name, text in {
+        "deploy_steps.md": "Run make.\n",
+        "Deploy.md": "x\n",
+        "My Note.md": "y\n",
+        "x1.md": '---\nname: "Use tabs: always"\n---\nz\n',
+        "style.md": "---\nname: Code Style\ntype: project\n---\nuse tabs\n",
+    }.items():
+        (memory.folder / name).write_text(text)
+    found = {name: memory.find(name) for name in ("deploy_steps", "Deploy", "my note", "use tabs: always", "style.md")}
+    assert [record and record.slug for record in found.values()] == ["deploy_steps", "Deploy", "My Note", "x1", "style"]
+    saved = save(memory, note("code style", "use spaces"))
+    assert (saved.how, saved.slug, len(files(memory))) == ("changed", "style", 5)
+
+
+def test_a_record_that_changes_while_the_index_is_made_is_in_it_as_it_is(tmp_path: Path):
+    meanwhile = iter([1])
+
+    def slow(line: str) -> str:
+        for _ in meanwhile:
+            save(quick, note("n1", "changed meanwhile"))
+        return line
+
+    quick, memory = (Memory(tmp_path, lambda: NOW, mask) for mask in (str, slow))
+    for number in range(3):
+        save(quick, note(f"n{number}"))
+    memory.write_index()
+    assert "[n1](n1.md) — changed meanwhile" in index(memory) and not memory.is_index_stale()
+
+
+def test_a_line_with_another_end_makes_no_second_index(memory: Memory):
+    save(memory, note("a"))
+    memory.write_index()
+    (memory.folder / "MEMORY.md").write_bytes(b"Mine.\r\n" + index(memory).encode())
+    save(memory, note("b"))
+    memory.write_index()
+    assert index(memory).count(INDEX_BEGIN) == 1 and "](b.md)" in index(memory)
+
+
+def test_what_is_too_long_for_a_record_is_refused_and_a_long_index_is_cut_to_its_room(memory: Memory):
+    with pytest.raises(StateError, match="at most 100,000 bytes"):
+        save(memory, note("a", "x" * 100_001))
+    memory.folder.mkdir()
+    for number in range(140):
+        (memory.folder / f"n{number}.md").write_text(f"---\nname: n{number}\ndescription: {'d' * 190}\n---\nx\n")
+    memory.write_index()
+    assert len(index(memory).encode()) < 20_500 and "more records" in index(memory) and not memory.is_index_stale()
+
+
+def test_two_that_forget_at_the_same_second_keep_both(memory: Memory):
+    for text in ("first", "second"):
+        save(memory, note("a", text))
+        record = memory.find("a")
+        assert record is not None
+        memory.forget(record)
+    kept = sorted((memory.folder / ".archive").iterdir())
+    assert [path.read_text().rstrip().rpartition("\n")[2] for path in kept] == ["second", "first"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from tinyclaw.agent.scene import Scene
@@ -150,9 +150,7 @@ def _fate(scene: Scene, block: Block) -> str:
     """What became of a block that the request does not show."""
     identity = str(block.attrs.get("id") or "")
     if block.kind == "tool_result" and identity in scene.conversation.cleared:
-        clears = [
-            each for each in scene.blocks if each.kind == "clear" and identity in (each.attrs.get("results") or ())
-        ]
+        clears = [each for each in scene.blocks if each.kind == "clear" and identity in _results(each)]
         since = scene.since(clears[0]) if clears else None
         cleared = f"the result was cleared to save room, {_request(since)}"
     else:
@@ -167,6 +165,11 @@ def _fate(scene: Scene, block: Block) -> str:
     if block.kind == "thinking":
         return "thinking goes back only unchanged, and to the model that it came from"
     return "it was taken out of the conversation (an unticked turn, or a rewind)"
+
+
+def _results(clear: Block) -> Container[str]:
+    results = clear.attrs.get("results")
+    return results if isinstance(results, dict) else ()
 
 
 def _request(number: int | None) -> str:

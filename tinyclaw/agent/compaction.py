@@ -192,7 +192,7 @@ def _ask(session: Session, request: Request, tokens: int, held: int) -> Generato
     for params in (request.params, {**request.params, "tool_choice": {"type": "none"}}):
         longest = session.answer_tokens(request.max_tokens, tokens, held)
         began = time.monotonic()
-        reply = yield from _asked(session, replace(request, params=params, max_tokens=longest))
+        reply = yield from _asked(session, replace(request, params=params, max_tokens=longest), tokens)
         text = session.masker.mask(reply.text.strip())
         milliseconds = round((time.monotonic() - began) * 1000)
         session.record(session.side("summary", reply.usage, text, held=held, stop=reply.stop_reason, ms=milliseconds))
@@ -201,12 +201,16 @@ def _ask(session: Session, request: Request, tokens: int, held: int) -> Generato
     return ""
 
 
-def _asked(session: Session, request: Request) -> Generator[Event, None, Reply]:
-    """The answer to a request beside the conversation. Raises: ModelError, Interrupted."""
+def _asked(session: Session, request: Request, tokens: int) -> Generator[Event, None, Reply]:
+    """The answer to a request of so many tokens beside the conversation.
+
+    Raises: ModelError, Interrupted, LimitReached.
+    """
     try:
         for event in session.model.stream(request, session.interrupt):
             if isinstance(event, Retrying):
                 session.record_lost(event.lost)
+                session.afford_again(event.lost, request.max_tokens, tokens)
                 yield event
             elif isinstance(event, Reply):
                 return event

@@ -189,6 +189,7 @@ def _streamed(session: Session, working: WorkingSet) -> Generator[Event, None, R
             elif isinstance(event, Retrying):
                 partial.clear()
                 session.record_lost(event.lost)
+                session.afford_again(event.lost, working.request.max_tokens, working.manifest.tokens)
             yield event
     except ModelError as error:
         session.record_lost(error.lost)

@@ -158,7 +158,8 @@ def _change(block: Block) -> str:
         who = "not changed, only told again" if facts.get("by") == "now" else f"changed {facts.get('by')}"
         return one_line(f"told: {facts.get('path')}: {facts.get('how')}, {who}")
     if block.kind == "clear":
-        return f"cleared: {len(facts.get('results') or ())} old results"
+        results = facts.get("results")
+        return f"cleared: {len(results) if isinstance(results, dict) else 0} old results"
     if block.kind == "compact":
         return one_line(f"summarized: all that came before message {facts.get('keep')}")
     if block.kind == "prefix":

@@ -22,7 +22,7 @@ from tinyclaw.context.clearing import WaterMarks
 from tinyclaw.context.compiler import Inputs, Target, WorkingSet, compile_request
 from tinyclaw.context.reuse import Reuse, Sent, reuse
 from tinyclaw.context.source import Limits, Source
-from tinyclaw.errors import StateError
+from tinyclaw.errors import LimitReached, StateError
 from tinyclaw.model.base import Model
 from tinyclaw.model.prices import Price
 from tinyclaw.state.files import read, recheck_displaced
@@ -222,6 +222,16 @@ class Session:
     def answer_tokens(self, wanted: int, prompt: int, held: int) -> int:
         """See ``Allowance.answer_tokens``. Raises: LimitReached."""
         return self.allowance.answer_tokens(wanted, prompt, held, self.spent, self.price)
+
+    def afford_again(self, lost: Usage | None, wanted: int, prompt: int) -> None:
+        """Before a request is tried again whose answer broke off: what that cost is spent, and what is left must do.
+
+        Raises: LimitReached.
+        """
+        if lost is not None and self.answer_tokens(wanted, prompt, prompt) < wanted:
+            raise LimitReached(
+                "the answer broke off, and what is left of the limit on the cost is not enough for another"
+            )
 
     def cost(self, usage: Usage) -> float | None:
         """US dollars, rounded to a millionth of a cent; None when the price is not known."""

@@ -68,7 +68,7 @@ def again_words(request: Block, reply: Block | None) -> str:
     if isinstance(again, int):
         words.append(f"{again:,} tokens ({request.attrs.get('why')}: {request.attrs.get('what')})")
     missed = held - usage_of(reply).cache_read if isinstance(held, int) and reply is not None else 0
-    if missed > max(_NOTABLE_TOKENS, (held or 0) // 10):
+    if isinstance(held, int) and missed > max(_NOTABLE_TOKENS, held // 10):
         words.append(f"about {missed:,} tokens (the provider's cache did not hold them)")
     return one_line("; ".join(words))
 

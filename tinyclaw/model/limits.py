@@ -29,6 +29,7 @@ the date. Change a row, or delete the file to have all asked again.
 | server | model | context window | max output | date |
 |---|---|---:|---:|---|
 """
+_TABLE_HEAD = _HEAD.split("\n")[-3]
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,11 @@ class LimitsFile:
         newline = "\r\n" if "\r\n" in text else "\n"
         lines = text.split(newline)
         left = {model: str(_Row(self._server, model, limits, today.isoformat())) for model, limits in found.items()}
-        last = max((at for at, line in enumerate(lines) if line.startswith("|")), default=len(lines) - 1)
+        if _TABLE_HEAD not in lines:
+            lines += [*([""] if lines[-1] else []), *_HEAD.rstrip("\n").split("\n")[-2:], ""]
+        last = lines.index(_TABLE_HEAD)
+        while last + 1 < len(lines) and lines[last + 1].startswith("|"):
+            last += 1
         for at, line in enumerate(lines):
             row = _row([cell.strip() for cell in line.strip().strip("|").split("|")]) if line.startswith("|") else None
             if row is not None and row.server == self._server and row.model in left:

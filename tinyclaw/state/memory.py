@@ -13,8 +13,8 @@ import re
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
@@ -30,11 +30,17 @@ INDEX_END = "<!-- /memory -->"
 MAX_LINES = 150
 """Of the index. The prompt takes 200 of the file, and the person's own words need room, too."""
 
+MAX_INDEX_BYTES = 20_000
+
 _FOLDER, _INDEX = MEMORY_INDEX.split("/")
 _TYPES: tuple[RecordType, ...] = get_args(RecordType)
 _MAX_BYTES = 1 << 20
 _SLUG_BYTES = 60
 _DESCRIPTION_CHARS = 200
+_MAX_TEXT_BYTES = 100_000
+_MANY = 1_000
+"""More records than this are not all read for the index; it then may name a few less than it could."""
+_ENOUGH_LINES = 100
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|memory)", re.ASCII)
 """The index, and what Windows keeps for itself (https://learn.microsoft.com/windows/win32/fileio/naming-a-file)."""
 _ARCHIVE = ".archive"
@@ -147,20 +153,16 @@ class _Told:
     def count(self) -> int:
         return len(self.slugs) + self.more
 
-    @property
-    def is_short(self) -> bool:
-        """Whether there are more records than it names."""
-        return self.more > 0
-
     def newer(self, entries: Iterable[_Entry]) -> list[_Entry]:
-        return [entry for entry in entries if entry.changed_ns > self.made_ns]
+        """Those that changed since, or within the same tick of the clock."""
+        return [entry for entry in entries if entry.changed_ns >= self.made_ns]
 
 
 class Memory:
     """The records of one workspace.
 
-    ``now`` gives an RFC 3339 time, ``mask`` hides secrets, ``sleep`` waits. Nothing outside the workspace is read or
-    written: a link that leads out is no record.
+    ``now`` gives an RFC 3339 time, ``mask`` hides secrets, ``sleep`` waits. No link is followed: what a tool may write
+    without a question must not be a name for something else.
     """
 
     def __init__(
@@ -185,20 +187,27 @@ class Memory:
 
         ``seen`` gives the revision of a record's file that the writer has read, None for none: another is kept.
 
-        Raises: StateError when it has neither name nor text, or a file cannot be written.
+        Raises: StateError when it has neither name nor text, is too long, or a file cannot be written.
         """
         if not note.text.strip() or not note.name.strip():
             raise StateError("a record needs a name and a text")
-        for slug in _slugs(note.name):
-            path = self._inside(self.folder / f"{slug}.md")
+        if len(note.text.encode("utf-8", "replace")) > _MAX_TEXT_BYTES:
+            raise StateError(
+                f"a record has at most {_MAX_TEXT_BYTES:,} bytes; keep a long text in a file, and remember where"
+            )
+        wanted = _identity(note.name)
+        known = next((each for each in self._alike(note.name) if _identity(each.name) == wanted), None)
+        for slug in [known.slug] if known is not None else _slugs(note.name):
+            path = self._own(self.folder / f"{slug}.md")
             for _ in range(_TRIES):
                 there = read(path, limit_bytes=_MAX_BYTES)
                 old = Record.parse(there.data, slug) if there.data is not None else None
-                if old is not None and old.is_named and _identity(old.name) != _identity(note.name):
+                if old is not None and old.is_named and _identity(old.name) != _identity(note.name) and known is None:
                     break  # another record's file
-                if old is not None and _squeezed(old.text) == _squeezed(note.text) and old.type == note.type:
+                is_seen = old is None or seen(f"{_FOLDER}/{slug}.md") == there.revision
+                if old is not None and _says(old, note, is_exact=is_seen):
                     return Saved(slug, "same", there.revision)
-                if old is not None and seen(f"{_FOLDER}/{slug}.md") != there.revision:
+                if not is_seen:
                     return Saved(slug, "kept", there.revision)
                 data = _rendered(note, slug, there.data, self._now())
                 try:
@@ -210,16 +219,23 @@ class Memory:
         raise StateError(f"{self.folder}: there is no free file name for {note.name!r}; give it another name")
 
     def find(self, name: str) -> Record | None:
-        """The record with that name, or with that file's name."""
-        wanted = _identity(name.removesuffix(".md"))
-        direct = [self.folder / f"{slug}.md" for slug in _slugs(name.removesuffix(".md"))]
-        words = set(wanted.split())
-        others = (self.folder / entry.name for entry in self._entries() if words <= set(self._raw(entry.name).split()))
-        for path in chain(direct, others):
-            record = self._record(path)
-            if record is not None and wanted in (_identity(record.name), _identity(record.slug)):
-                return record
-        return None
+        """The record with that name or, if there is none, with that file's name."""
+        plain = name.removesuffix(".md")
+        wanted = _identity(plain)
+        alike = list(self._alike(plain))
+        named = (record for record in alike if record.is_named and _identity(record.name) == wanted)
+        return next(named, None) or next((record for record in alike if _identity(record.slug) == wanted), None)
+
+    def _alike(self, name: str) -> Iterator[Record]:
+        """The records that may have that name, or whose files may."""
+        wanted, words = _identity(name), set(_words(_identity(name)))
+        names = {f"{slug}.md" for slug in _slugs(name)}
+        for entry in self._entries():
+            is_file = entry.name in names or _identity(entry.slug) == wanted
+            if is_file or words <= set(_words(self._raw(entry.name))):
+                record = self._record(self.folder / entry.name)
+                if record is not None:
+                    yield record
 
     def search(self, text: str) -> list[Record]:
         """The records that hold any word of ``text``, those first that hold most of its rarer words."""
@@ -239,20 +255,22 @@ class Memory:
 
         Raises: StateError.
         """
-        archive = self._inside(self.folder / _ARCHIVE)
-        path = self._inside(self.folder / f"{record.slug}.md")
+        archive = self._own(self.folder / _ARCHIVE)
+        path = self._own(self.folder / f"{record.slug}.md")
         stamp = re.sub(r"\D", "", self._now())[:14]
-        place = archive / f"{record.slug}-{stamp}.md"
         try:
             archive.mkdir(parents=True, exist_ok=True)
-            number = 1
-            while place.exists():
-                number += 1
-                place = archive / f"{record.slug}-{stamp}-{number}.md"
-            path.rename(place)
+            for number in range(1, _TRIES):
+                place = archive / (f"{record.slug}-{stamp}" + (f"-{number}" if number > 1 else "") + ".md")
+                try:
+                    os.link(path, place)  # which takes no name that is taken
+                except FileExistsError:
+                    continue
+                path.unlink()
+                return f"{_FOLDER}/{_ARCHIVE}/{place.name}"
         except OSError as error:
             raise StateError(f"{path}: cannot be moved into {archive} ({error.strerror}); it stays") from error
-        return f"{_FOLDER}/{_ARCHIVE}/{place.name}"
+        raise StateError(f"{path}: {archive} has no free name for it; it stays")
 
     def problems(self) -> list[Diagnostic]:
         """What is wrong with the records: broken heads, a name that two have, files that lead out or cannot be read."""
@@ -262,15 +280,17 @@ class Memory:
             shown = f"{_FOLDER}/{path.name}"
             if path.name == _INDEX or path.name.startswith("."):
                 continue
+            if not _is_text(path.name):
+                found.append(
+                    Diagnostic(_shown_name(shown), None, "has a name that is not UTF-8", "give it another one")
+                )
+                continue
             try:
-                data = read(self._inside(path), limit_bytes=_MAX_BYTES).data
+                data = read(self._own(path), limit_bytes=_MAX_BYTES).data
             except StateError as error:
                 found.append(Diagnostic(shown, None, str(error).removeprefix(f"{path}: ")))
                 continue
-            if data is None:
-                found.append(Diagnostic(shown, None, "is a link that leads nowhere", "mend or delete the link"))
-                continue
-            record = Record.parse(data, path.stem)
+            record = Record.parse(data or b"", path.stem)
             found += record.diagnostics
             first = names.setdefault(_identity(record.name), record)
             if first is not record:
@@ -292,7 +312,7 @@ class Memory:
 
         Raises: StateError.
         """
-        path = self._inside(self.folder / _INDEX)
+        path = self._own(self.folder / _INDEX)
         for attempt in range(_TRIES):
             entries = self._entries()
             records = list(self._indexed(entries))
@@ -303,21 +323,22 @@ class Memory:
                 raise StateError(f"{path}: is not UTF-8, so no index is written into it; save it as UTF-8") from error
             wanted = with_index(text, records, len(entries), self._mask)
             if wanted == text:
-                path.touch() if self.is_index_stale() else None
+                with suppress(OSError):  # it is as it has to be, and is looked at again the next time
+                    path.touch()
                 return there.revision
             try:
                 written = write(path, wanted.encode(), base=there)
             except FileChanged:
                 self._sleep(_WAIT_SECONDS * (1 + attempt % 5))
                 continue
-            if not written.merged:
+            if not written.merged and self._entries() == entries:
                 return written.revision
         raise StateError(f"{path}: others change it all the time; the index is made again with the next record")
 
     def _indexed(self, entries: Sequence[_Entry]) -> Iterator[Record]:
-        """The records that may have a line in the index."""
+        """The records that may have a line in the index: of very many only those that have one, and what changed."""
         told = self._told()
-        if told is not None and told.is_short:
+        if told is not None and len(entries) > _MANY and len(told.slugs) > _ENOUGH_LINES:
             wanted = told.slugs | {entry.slug for entry in told.newer(entries)}
             entries = [entry for entry in entries if entry.slug in wanted]
         yield from filter(None, (self._record(self.folder / entry.name) for entry in entries))
@@ -325,46 +346,47 @@ class Memory:
     def _told(self) -> _Told | None:
         """What the index says now; None when there is none."""
         try:
-            path = self._inside(self.folder / _INDEX)
+            path = self._own(self.folder / _INDEX)
             changed = path.stat().st_ctime_ns
-            text = path.read_text(encoding="utf-8", errors="replace")
+            lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
         except (OSError, StateError):
             return None
-        if INDEX_END not in text:
+        place = _part(lines)
+        if place is None:
             return None
-        part = text.rpartition(INDEX_BEGIN)[2].partition(INDEX_END)[0]
-        slugs = frozenset(_LINK.findall(part))
+        part = "\n".join(lines[place[0] : place[1]])
         more = _MORE.search(part)
-        return _Told(slugs, int(more[1].replace(",", "")) if more else 0, changed)
+        return _Told(frozenset(_LINK.findall(part)), int(more[1].replace(",", "")) if more else 0, changed)
 
     def _record(self, path: Path) -> Record | None:
         """The record in a file; None where there is none, or none that can be read."""
         try:
-            data = read(self._inside(path), limit_bytes=_MAX_BYTES).data
+            data = read(self._own(path), limit_bytes=_MAX_BYTES).data
         except StateError:
             return None
         return Record.parse(data, path.stem) if data is not None else None
 
-    def _inside(self, path: Path) -> Path:
-        """The path, if it leads to no place outside the workspace. Raises: StateError."""
-        if not self._is_inside(path):
-            raise StateError(f"{path}: leads out of the workspace, where nothing is remembered; take the link away")
+    def _own(self, path: Path) -> Path:
+        """The path, if no link is on the way to it: a link may lead anywhere. Raises: StateError."""
+        if os.path.realpath(path) != os.path.join(os.path.realpath(self._root), path.relative_to(self._root)):  # noqa: PTH118
+            raise StateError(f"{path}: is reached by a link, and the memory follows none; put the file itself there")
         return path
 
     def _entries(self) -> list[_Entry]:
-        """The files of records, by name; a link that leads out is none."""
+        """The files of records, by name. A link is none, nor is what has a name that is no text."""
         try:
             with os.scandir(self.folder) as listed:
-                found = [each for each in listed if each.name.endswith(".md") and each.name[0] != "."]
-                entries = [_Entry(each.name, each.stat().st_ctime_ns) for each in found if self._is_record(each)]
+                return sorted(
+                    _Entry(each.name, each.stat().st_ctime_ns)
+                    for each in listed
+                    if each.name.endswith(".md")
+                    and each.name[0] != "."
+                    and each.name != _INDEX
+                    and _is_text(each.name)
+                    and each.is_file(follow_symlinks=False)
+                )
         except OSError:
             return []
-        return sorted(entries)
-
-    def _is_record(self, entry: os.DirEntry[str]) -> bool:
-        if entry.name == _INDEX:
-            return False
-        return (entry.is_file() and self._is_inside(Path(entry.path))) if entry.is_symlink() else entry.is_file()
 
     def _raw(self, name: str) -> str:
         """A file's text in small letters, frontmatter and all, for looking through many; "" where it cannot be read."""
@@ -375,25 +397,29 @@ class Memory:
             return ""
         return text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
-    def _is_inside(self, path: Path) -> bool:
-        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self._root))
-
 
 def with_index(text: str, records: Iterable[Record], count: int, mask: Callable[[str], str]) -> str:
     """``text`` of MEMORY.md with its generated part made new, or added at its end; all else stays as it is.
 
     The part stands between two lines of its own. ``count`` is that of all records there are.
     """
-    newline = "\r\n" if "\r\n" in text else "\n"
-    lines = text.split(newline)
-    part = [INDEX_BEGIN, *(mask(line) for line in _lines(records, count)), INDEX_END]
-    end = max((at for at, line in enumerate(lines) if line == INDEX_END), default=0)
-    begin = max((at for at, line in enumerate(lines[:end]) if line == INDEX_BEGIN), default=-1)
-    if begin >= 0:
-        return newline.join((*lines[:begin], *part, *lines[end + 1 :]))
-    before = text if not text or text.endswith(newline) else text + newline
+    newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+    lines = text.split("\n")
+    part = newline.join((INDEX_BEGIN, *(mask(line) for line in _lines(records, count)), INDEX_END))
+    if (place := _part(lines)) is not None:
+        ending = "\r" if lines[place[1]].endswith("\r") else ""
+        return "\n".join((*lines[: place[0]], part + ending, *lines[place[1] + 1 :]))
+    before = text if not text or text.endswith("\n") else text + newline
     gap = newline if before.strip() else ""
-    return f"{before}{gap}{newline.join(part)}{newline}"
+    return f"{before}{gap}{part}{newline}"
+
+
+def _part(lines: Sequence[str]) -> tuple[int, int] | None:
+    """Where the generated part stands: its first and last line, each of which is a marker and nothing else."""
+    plain = [line.rstrip("\r") for line in lines]
+    end = max((at for at, line in enumerate(plain) if line == INDEX_END), default=0)
+    begin = max((at for at, line in enumerate(plain[:end]) if line == INDEX_BEGIN), default=-1)
+    return (begin, end) if begin >= 0 else None
 
 
 def _lines(records: Iterable[Record], count: int) -> list[str]:
@@ -401,10 +427,34 @@ def _lines(records: Iterable[Record], count: int) -> list[str]:
     ranked = sorted(records, key=lambda record: record.slug)
     ranked.sort(key=lambda record: record.updated, reverse=True)
     ranked.sort(key=lambda record: _TYPES.index(record.type))
-    shown = [record.index_line for record in ranked[:MAX_LINES]]
+    shown: list[str] = []
+    room = MAX_INDEX_BYTES
+    for line in (record.index_line for record in ranked[:MAX_LINES]):
+        room -= len(line.encode("utf-8", "replace")) + 1
+        if room < 0:
+            break
+        shown.append(line)
     if (hidden := count - len(shown)) > 0:
         shown.append(f"- … and {hidden:,} more records in {_FOLDER}/; search there")
     return shown
+
+
+def _says(record: Record, note: Note, *, is_exact: bool) -> bool:
+    """Whether a record says what a note does; to the letter for one who has seen it."""
+    if record.type != note.type:
+        return False
+    if not is_exact:
+        return _squeezed(record.text) == _squeezed(note.text)
+    return record.text.strip() == note.text.strip() and note.description in ("", record.description)
+
+
+def _is_text(name: str) -> bool:
+    """Whether a file's name is UTF-8; Python shows other bytes as half surrogates."""
+    return not any("\ud800" <= char <= "\udfff" for char in name)
+
+
+def _shown_name(name: str) -> str:
+    return name.encode("utf-8", "replace").decode()
 
 
 def _rendered(note: Note, slug: str, before: bytes | None, now: str) -> bytes:
@@ -413,7 +463,7 @@ def _rendered(note: Note, slug: str, before: bytes | None, now: str) -> bytes:
     old = Document.parse(before, name) if before is not None else None
     fields = {"name": _one_line(note.name), "description": _shortened(note.description or note.text)}
     fields |= {"type": note.type, "created": now, "updated": now, "source": note.source}
-    body = f"\n{note.text.strip()}\n"
+    body = f"\n{storable(note.text.strip())}\n"
     if old is None:
         data = b""
     else:
