@@ -192,12 +192,13 @@ def test_a_long_text_and_a_hand_edited_transcript_are_no_faults(workspace, run, 
     run([read("a.txt"), reply("Done.")])
     assert ask("word " * 300)[0] == 1
     path = transcript(workspace)
-    broken = (
-        '\n<!-- tc:clear {"results":null} /-->\n\n<!-- tc:request {"n":[2],"manifest":{"set":{"tools":null}}} /-->\n'
-    )
-    path.write_text(
-        path.read_text() + broken + '\n<!-- tc:reply {"n":{"a":1},"cost_usd":"x","again":"y","held":"x"} /-->\n'
-    )
+    broken = [
+        'clear {"results":null}',
+        'clear {"results":5}',
+        'request {"n":[2],"manifest":{"set":{"tools":null}}}',
+        'reply {"n":{"a":1},"cost_usd":"x","again":"y","held":"x"}',
+    ]
+    path.write_text(path.read_text() + "".join(f"\n<!-- tc:{each} /-->\n" for each in broken))
     assert ask("a.txt")[0] == 0 and ask("a.txt", "--request", "2")[0] == 0
     for line in ("sessions show --requests", "context", "context --request 2", "prompt", "context --diff 1 2"):
         done = tinyclaw(*line.split(), cwd=workspace)
