@@ -424,3 +424,15 @@ def test_two_that_forget_at_the_same_second_keep_both(memory: Memory):
         memory.forget(record)
     kept = sorted((memory.folder / ".archive").iterdir())
     assert [path.read_text().rstrip().rpartition("\n")[2] for path in kept] == ["second", "first"]
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_in_the_place_of_a_file_blocks_nothing(memory: Memory):
+    save(memory, note("a"))
+    os.mkfifo(memory.folder / "pipe.md")
+    os.mkfifo(memory.folder / "MEMORY.md")
+    assert [record.slug for record in memory.records()] == ["a"] and memory.find("pipe") is None
+    assert memory.is_index_stale() and memory.search("what")
+    with pytest.raises(StateError):
+        memory.write_index()
+    assert [problem.path for problem in memory.problems()] == [".memory/pipe.md"]

@@ -347,10 +347,11 @@ class Memory:
         """What the index says now; None when there is none."""
         try:
             path = self._own(self.folder / _INDEX)
+            data = read(path, limit_bytes=_MAX_BYTES).data
             changed = path.stat().st_ctime_ns
-            lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
         except (OSError, StateError):
             return None
+        lines = (data or b"").decode("utf-8", "replace").split("\n")
         place = _part(lines)
         if place is None:
             return None
