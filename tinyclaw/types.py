@@ -127,14 +127,6 @@ class Usage:
             self.cache_write + other.cache_write,
         )
 
-    def __sub__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input - other.input,
-            self.output - other.output,
-            self.cache_read - other.cache_read,
-            self.cache_write - other.cache_write,
-        )
-
 
 @dataclass(frozen=True)
 class Spent:
@@ -156,10 +148,6 @@ class Spent:
     def __add__(self, other: Spent) -> Spent:
         usage, dollars = self.usage + other.usage, self.dollars + other.dollars
         return Spent(self.requests + other.requests, usage, dollars, self.unpriced + other.unpriced)
-
-    def __sub__(self, other: Spent) -> Spent:
-        usage, dollars = self.usage - other.usage, self.dollars - other.dollars
-        return Spent(self.requests - other.requests, usage, dollars, self.unpriced - other.unpriced)
 
 
 @dataclass(frozen=True)

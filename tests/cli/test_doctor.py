@@ -140,3 +140,14 @@ def test_the_workspaces_own_sources_are_checked(workspace):
     for fault in ('a.md:2: "high" is no priority', 'a.md:3: "requird" means nothing', "a.md:4: is not run", "b.md:2: "):
         assert fault in text, text
     assert tinyclaw("context", cwd=workspace).returncode == 0
+
+
+def test_the_records_of_the_memory_are_checked(workspace):
+    folder = workspace / ".memory"
+    folder.mkdir()
+    (folder / "a.md").write_text("---\nname: A\n")
+    (folder / "b.md").symlink_to("../README.md")
+    said = tinyclaw("doctor", cwd=workspace)
+    assert said.returncode == 1
+    for fault in (".memory/a.md:1: the frontmatter is never closed", ".memory/b.md: is reached by a link"):
+        assert fault in said.stdout + said.stderr, said.stdout + said.stderr

@@ -15,6 +15,7 @@ from tinyclaw.errors import ModelError, StateError
 from tinyclaw.state.documents import Document
 from tinyclaw.state.files import read
 from tinyclaw.state.leftovers import find_leftovers
+from tinyclaw.state.memory import Memory
 from tinyclaw.state.plan import Plan
 from tinyclaw.state.scaffold import ATTRIBUTES, IGNORED, missing_lines
 from tinyclaw.state.settings import load_settings
@@ -82,6 +83,7 @@ def _documents(workspace: Workspace) -> Iterator[Diagnostic]:
         is_source = name.startswith(f"{OWN_FOLDER}/sources/")
         check = _skill if name.endswith("/SKILL.md") else _source if is_source else checks.get(name, _prose)
         yield from _check_file(path, name, check)
+    yield from Memory(workspace.root, lambda: "", str).problems()
 
 
 def _live_files(workspace: Workspace) -> Iterator[tuple[Path, str]]:

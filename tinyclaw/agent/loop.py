@@ -163,7 +163,7 @@ def _exchange(session: Session) -> Generator[Event, None, Reply]:
 def _sent(session: Session, working: WorkingSet) -> Generator[Event, None, Reply]:
     """The reply to a request that is written down and sent, with an answer no longer than the limits allow.
 
-    Raises: LimitReached, before anything is written.
+    Raises: LimitReached, before anything is sent or before it is tried again.
     """
     found = session.reuse(working)
     wanted = working.request.max_tokens
