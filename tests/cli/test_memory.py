@@ -19,7 +19,7 @@ def test_a_record_is_added_shown_found_and_forgotten(workspace, run):
     assert (added.returncode, added.stderr) == (0, ".memory/tabs-in-go.md: remembered\n")
     assert run("add", "Docs", "-", stdin="In the wiki.\n").returncode == 0
     lines = run("list").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["project", "feedback"] and "Tabs in all Go files." in lines[1]
+    assert [line.split()[0] for line in lines] == ["feedback", "project"] and "Tabs in all Go files." in lines[0]
     shown = run("show", "tabs in go")
     assert shown.stdout == "Tabs in all Go files.\n" and ".memory/tabs-in-go.md: feedback, updated 20" in shown.stderr
     assert [line.split()[-1] for line in run("search", "wiki").stdout.splitlines()] == ["wiki."]

@@ -16,7 +16,6 @@ def text_of(memory: Bench, path: str) -> str:
 @pytest.fixture
 def memory(tmp_path: Path) -> Bench:
     ws = bench(tmp_path / "ws")
-    ws.context.now = lambda: "2026-11-30T12:00:00Z"
     ws.context.session = "20261130-120000-abcd"
     return ws
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tinyclaw.errors import ToolError
 from tinyclaw.state.ledger import Ledger
+from tinyclaw.state.memory.store import Memory
 from tinyclaw.state.outputs import Outputs
 from tinyclaw.state.workspace import Workspace
 from tinyclaw.tools._base import ToolContext, load_tools
@@ -46,5 +47,7 @@ def bench(folder: Path) -> Bench:
     folder.mkdir(parents=True, exist_ok=True)
     workspace = Workspace(root=folder.resolve(), cwd=folder.resolve(), user_dir=folder.parent / "user")
     outputs = Outputs(workspace.root, "session", lambda text: text)
+    memory = Memory(workspace.root, lambda: "2026-11-30T12:00:00Z", lambda text: context.mask(text))
     jobs: Any = None  # no tool that is tested with this starts any
-    return Bench(workspace.root, ToolContext(workspace, Ledger(), outputs, jobs, Interrupt()))
+    context = ToolContext(workspace, Ledger(), outputs, jobs, memory, Interrupt())
+    return Bench(workspace.root, context)

@@ -9,6 +9,7 @@ from datetime import datetime
 from tinyclaw.agent.recorded import Recording
 from tinyclaw.agent.session import image_loader
 from tinyclaw.errors import UsageError
+from tinyclaw.stamp import stamp
 from tinyclaw.state.transcript.grammar import Block, heading
 from tinyclaw.state.transcript.sessions import find_session
 from tinyclaw.state.transcript.store import Transcript
@@ -35,7 +36,7 @@ def answer(workspace: Workspace, wanted: str, now: datetime, *, allow: bool) -> 
         waiting = [call.id for call in transcript.conversation.asked_calls if permissions[call.id].allowed is None]
         if not waiting:
             raise UsageError(f"no permission is asked for in {path.name}; see: tinyclaw sessions list")
-        at = now.isoformat(timespec="seconds").replace("+00:00", "Z")
+        at = stamp(now)
         for call in waiting:
             facts = {"what": "answer", "at": at, "id": call, "answer": "allow" if allow else "deny"}
             transcript.append(Block("event", facts, heading=heading(3, "answer")))

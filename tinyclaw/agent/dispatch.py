@@ -173,10 +173,10 @@ def _context(session: Session, emit: Callable[[str], None] = lambda text: None) 
         ledger=session.ledger,
         outputs=session.outputs,
         jobs=session.jobs,
+        memory=session.memory,
         interrupt=session.interrupt,
         emit=emit,
         ask_summary=session.ask_summary,
-        now=lambda: session.now,
         mask=session.masker.mask,
         session=session.transcript.session,
     )

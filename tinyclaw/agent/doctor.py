@@ -15,7 +15,7 @@ from tinyclaw.errors import ModelError, StateError
 from tinyclaw.state.documents import Document
 from tinyclaw.state.files import read
 from tinyclaw.state.leftovers import find_leftovers
-from tinyclaw.state.memory import Memory
+from tinyclaw.state.memory.store import Memory
 from tinyclaw.state.plan import Plan
 from tinyclaw.state.scaffold import ATTRIBUTES, IGNORED, missing_lines
 from tinyclaw.state.settings import load_settings

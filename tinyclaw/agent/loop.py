@@ -139,6 +139,7 @@ def _ending(reply: Reply) -> tuple[EndReason, str]:
 def _exchange(session: Session) -> Generator[Event, None, Reply]:
     """One request and its reply, both recorded; returns the reply."""
     _tell_of_ended_jobs(session)
+    sync_index(session, is_turn_begun=True)
     working = yield from fitted(session)
     began = time.monotonic()
     try:

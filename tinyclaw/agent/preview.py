@@ -29,6 +29,7 @@ from tinyclaw.context.source import load_sources, watched_patterns
 from tinyclaw.model.catalog import default_model
 from tinyclaw.model.replay import ReplayModel
 from tinyclaw.prompts import prompt_loader
+from tinyclaw.stamp import stamp
 from tinyclaw.state.live import LiveFiles
 from tinyclaw.state.redaction import Masker
 from tinyclaw.state.settings import load_settings
@@ -79,7 +80,7 @@ def preview(options: Options) -> Preview:
         limits=limits_of(settings),
         marks=marks,
         mode=settings.mode,
-        now=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        now=stamp(now),
     )
     working = compile_request(inputs)
     before = last_sent(blocks, conversation, prefixes, load_image, now)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import cast, get_args
+from typing import cast
 
 from tinyclaw.agent.events import Notice
 from tinyclaw.agent.session import Session
 from tinyclaw.errors import StateError
-from tinyclaw.state.memory import Memory, Note, RecordType
+from tinyclaw.state.memory.record import TYPES, Note, RecordType
 from tinyclaw.state.redaction import holds_mask
 from tinyclaw.state.workspace import MEMORY_INDEX
 
 _HEADING = "## Remember"
-_LINE = re.compile(rf"[-*] ({'|'.join(get_args(RecordType))}): (.{{1,80}}?) (?:—|–|--|-) (.+)")
+_LINE = re.compile(rf"[-*] ({'|'.join(TYPES)}): (.{{1,80}}?) (?:—|–|--|-) (.+)")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _MOST = 10
 
@@ -34,19 +34,18 @@ def split_notes(text: str, source: str) -> tuple[str, list[Note]]:
     return "\n".join(left).strip(), [note for note in notes if not holds_mask(note.name + note.text)][:_MOST]
 
 
-def sync_index(session: Session) -> None:
-    """Make the index anew where people have written, added or taken away records since it was made."""
-    memory = _memory(session)
-    if session.permission_mode == "read-only" or not memory.is_index_stale():
+def sync_index(session: Session, *, is_turn_begun: bool = False) -> None:
+    """Make the index anew where people have written, added or taken away records since it was made.
+
+    While a turn is running only what the records rest on is looked at, which is a matter of a few stats.
+    """
+    if session.permission_mode == "read-only" or (is_turn_begun and not session.memory.is_evidence_touched()):
         return
     try:
-        session.reader.wrote(MEMORY_INDEX, memory.write_index())
+        if revision := session.memory.refresh_index():
+            session.reader.wrote(MEMORY_INDEX, revision)
     except StateError as error:
         session.notices.append(str(error))
-
-
-def _memory(session: Session) -> Memory:
-    return Memory(session.workspace.root, lambda: session.now, session.masker.mask)
 
 
 def remember(session: Session, notes: list[Note]) -> Iterator[Notice]:
@@ -57,7 +56,7 @@ def remember(session: Session, notes: list[Note]) -> Iterator[Notice]:
     is_allowed = session.remembers and session.permission_mode != "read-only" and session.mode != "plan"
     if not notes or not is_allowed:
         return
-    memory = _memory(session)
+    memory = session.memory
     for note in notes:
         try:
             saved = memory.save(note, lambda path: None)
@@ -69,6 +68,6 @@ def remember(session: Session, notes: list[Note]) -> Iterator[Notice]:
         elif saved.how == "kept":
             yield Notice(f"{saved.path} stays as it is; the summary would say: {note.text}")
     try:
-        session.reader.wrote(MEMORY_INDEX, memory.write_index())
+        session.reader.wrote(MEMORY_INDEX, memory.write_index().revision)
     except StateError as error:
         yield Notice(str(error))

@@ -25,8 +25,10 @@ from tinyclaw.context.source import Limits, Source
 from tinyclaw.errors import LimitReached, StateError
 from tinyclaw.model.base import Model
 from tinyclaw.model.prices import Price
+from tinyclaw.stamp import stamp
 from tinyclaw.state.files import read, recheck_displaced
 from tinyclaw.state.ledger import Ledger
+from tinyclaw.state.memory.store import Memory
 from tinyclaw.state.outputs import Outputs
 from tinyclaw.state.redaction import Masker
 from tinyclaw.state.snapshot import Snapshot, SnapshotReader
@@ -87,6 +89,7 @@ class Session:
     ledger: Ledger
     outputs: Outputs
     jobs: Jobs
+    memory: Memory
     masker: Masker
     prompts: Callable[[str], str]
     clock: Callable[[], datetime]
@@ -125,7 +128,7 @@ class Session:
     @property
     def now(self) -> str:
         """The time as RFC 3339, in whole seconds."""
-        return self.clock().isoformat(timespec="seconds").replace("+00:00", "Z")
+        return stamp(self.clock())
 
     def record(self, *blocks: Block, tool_ran: bool = False) -> None:
         """Append to the transcript. Raises: StateError."""

@@ -28,9 +28,11 @@ from tinyclaw.model.limits import LimitsFile
 from tinyclaw.model.prices import FREE, Price, own_prices, price_of
 from tinyclaw.model.replay import ReplayModel
 from tinyclaw.prompts import prompt_loader
+from tinyclaw.stamp import stamp
 from tinyclaw.state.ledger import Ledger
 from tinyclaw.state.leftovers import clear_leftovers
 from tinyclaw.state.live import LiveFiles
+from tinyclaw.state.memory.store import Memory
 from tinyclaw.state.outputs import Outputs
 from tinyclaw.state.redaction import Masker
 from tinyclaw.state.settings import Settings, load_settings
@@ -103,6 +105,7 @@ def open_session(options: Options) -> Session:
         ledger=Ledger(),
         outputs=outputs,
         jobs=Jobs(workspace.root, options.environment, outputs),
+        memory=Memory.of(workspace, lambda: stamp(options.clock()), masker.mask),
         masker=masker,
         prompts=prompt_loader(workspace.user_dir),
         clock=options.clock,
@@ -189,8 +192,7 @@ def _new_transcript(options: Options, masker: Masker) -> Transcript:
     now = options.clock()
     title = masker.mask(" ".join(options.title.split()))[:120] or "session"
     name = SessionName.new(now.strftime("%Y%m%d-%H%M%S"), title, os.urandom(2).hex())
-    created = now.isoformat(timespec="seconds").replace("+00:00", "Z")
-    return Transcript.create(folder, name, title, created, load_image)
+    return Transcript.create(folder, name, title, stamp(now), load_image)
 
 
 def target_of(model: str, settings: Settings, known: ModelLimits | None = None) -> Target:

@@ -6,6 +6,7 @@ A record is a file of .memory/; edit it in any editor. NAME is its name, or its 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -13,8 +14,10 @@ import click
 from tinyclaw.cli._here import here, workspace_option
 
 if TYPE_CHECKING:
-    from tinyclaw.state.memory import Memory, Record
+    from tinyclaw.state.memory.record import Head, Record
+    from tinyclaw.state.memory.store import Memory
 
+_MOST = 100
 _TYPES = ("user", "feedback", "project", "reference")
 
 
@@ -27,7 +30,8 @@ def command() -> None:
 @workspace_option
 def list_(directory: str | None) -> int:
     """One line a record: its type, when it was updated, its name and what it is about."""
-    _show_all(list(_memory(directory).records()))
+    heads = list(_memory(directory).heads())
+    _show_all(heads)
     return 0
 
 
@@ -36,9 +40,11 @@ def list_(directory: str | None) -> int:
 @workspace_option
 def search(text: str, directory: str | None) -> int:
     """The records that have any of these words, the likeliest first. Exit code 1 when there is none."""
-    found = _memory(directory).search(text)
-    _show_all(found)
-    return 0 if found else 1
+    heads, count = _memory(directory).search(text, _MOST)
+    _show_all(heads)
+    if count > len(heads):
+        click.echo(f"and {count - len(heads):,} more; give more words", err=True)
+    return 0 if heads else 1
 
 
 @command.command()
@@ -66,7 +72,7 @@ def add(name: str, text: str, kind: str, directory: str | None) -> int:
 
     from tinyclaw.cli._piped import read_piped
     from tinyclaw.errors import UsageError
-    from tinyclaw.state.memory import Note, RecordType
+    from tinyclaw.state.memory.record import Note, RecordType
 
     memory = _memory(directory)
     note = Note(name, cast("RecordType", kind), read_piped() if text == "-" else text, source="the person")
@@ -98,8 +104,7 @@ def check(directory: str | None) -> int:
     from tinyclaw.width import harmless
 
     memory = _memory(directory)
-    if memory.is_index_stale():
-        memory.write_index()
+    if memory.refresh_index():
         click.echo("MEMORY.md was out of date; it is made anew", err=True)
     problems = memory.problems()
     for problem in problems:
@@ -113,13 +118,11 @@ def _memory(directory: str | None) -> Memory:
     import os
 
     from tinyclaw.cli._here import now
-    from tinyclaw.state.memory import Memory
+    from tinyclaw.stamp import stamp
+    from tinyclaw.state.memory.store import Memory
     from tinyclaw.state.redaction import Masker
 
-    def stamp() -> str:
-        return now().isoformat(timespec="seconds").replace("+00:00", "Z")
-
-    return Memory(here(directory).root, stamp, Masker(os.environ).mask)
+    return Memory.of(here(directory), lambda: stamp(now()), Masker(os.environ).mask)
 
 
 def _found(memory: Memory, name: str) -> Record:
@@ -132,7 +135,7 @@ def _found(memory: Memory, name: str) -> Record:
     return record
 
 
-def _show_all(records: list[Record]) -> None:
+def _show_all(records: Sequence[Head]) -> None:
     from tinyclaw.width import one_line, table
 
     rows = [

@@ -130,26 +130,28 @@ class Document:
         if problem not in self.diagnostics:
             self.diagnostics.append(problem)
 
-    def set_field(self, name: str, value: str) -> bytes:
+    def set_field(self, name: str, value: str | Sequence[str]) -> bytes:
         """The document's bytes with one field set; the field, or the whole block, is added where it is missing.
+
+        Texts in a sequence are written as a list, a line each.
 
         Raises: StateError when the file cannot be edited safely as it stands; the text says where and why.
         """
         if not _NAME.fullmatch(name):
             raise StateError(f'"{name}" cannot be the name of a field; use letters, digits, "-", "_" and "."')
-        value = storable(value)
-        if self.fields.get(name) == value:
+        wanted: Value = storable(value) if isinstance(value, str) else [storable(item) for item in value]
+        if self.fields.get(name) == wanted:
             return self.data
         self._check_closed()
         found = next((item for item in self._block.fields if item.name == name), None)
-        written = _as_yaml(name, value)
+        written = _as_yaml(name, wanted, self.newline)
         if self._frame is None:
-            edited = self.replaced(0, 0, f"---{self.newline}{name}: {written}{self.newline}---{self.newline}")
+            edited = self.replaced(0, 0, f"---{self.newline}{name}:{written}{self.newline}---{self.newline}")
         elif found is None:
-            edited = self.replaced(self._frame.end, self._frame.end, f"{name}: {written}{self.newline}")
+            edited = self.replaced(self._frame.end, self._frame.end, f"{name}:{written}{self.newline}")
         else:
-            edited = self.replaced(*self._value_span(found), f" {written}")
-        self._check(edited, name, value)
+            edited = self.replaced(*self._value_span(found), written)
+        self._check(edited, name, wanted)
         return edited
 
     def with_body(self, text: str) -> bytes:
@@ -187,7 +189,7 @@ class Document:
         last = lines[found.end_line - 1].removesuffix("\r")
         return start, offsets[found.end_line - 1] + len(last)
 
-    def _check(self, edited: bytes, name: str, value: str) -> None:
+    def _check(self, edited: bytes, name: str, value: Value) -> None:
         """Read what is about to be written: the field must be there, and all else as it was."""
         again = Document.parse(edited, self.name)
         if again.fields != {**self.fields, name: value} or again.body != self.body:
@@ -234,8 +236,15 @@ def _unix(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _as_yaml(name: str, value: str) -> str:
-    """``value`` as it is written behind the colon: plain where that reads back, otherwise quoted."""
+def _as_yaml(name: str, value: Value, newline: str) -> str:
+    """``value`` as it is written behind the colon, a list with an item a line."""
+    if isinstance(value, str):
+        return f" {_scalar(name, value)}"
+    return "".join(f"{newline}  - {_scalar(name, str(item))}" for item in value) if value else " []"
+
+
+def _scalar(name: str, value: str) -> str:
+    """Plain where that reads back, otherwise quoted."""
     block = read_block(f"{name}: {value}") if "\n" not in value else Block()
     is_plain = value[:1] not in ("", "|", ">") and not block.is_flow
     if is_plain and not block.faults and [item.value for item in block.fields] == [value]:

@@ -21,6 +21,7 @@ from tinyclaw.types import Domain, Effect, Interrupt, Json, ToolOutput, ToolSpec
 
 if TYPE_CHECKING:
     from tinyclaw.state.ledger import Ledger
+    from tinyclaw.state.memory.store import Memory
     from tinyclaw.state.outputs import Outputs
     from tinyclaw.state.workspace import Workspace
     from tinyclaw.tools._jobs import Jobs
@@ -33,17 +34,17 @@ class ToolContext:
     ``emit`` takes pieces of output as they appear, for the person's eyes; it never raises and may
     be called from any thread. ``ledger`` knows which revision of which file the model has seen.
     ``jobs`` holds background commands of the session. ``ask_summary`` has the conversation summarized
-    before the next request. ``now`` gives an RFC 3339 time, ``mask`` hides secrets, ``session`` is the session's id.
+    before the next request. ``memory`` holds the records, ``mask`` hides secrets, ``session`` is the session's id.
     """
 
     workspace: Workspace
     ledger: Ledger
     outputs: Outputs
     jobs: Jobs
+    memory: Memory
     interrupt: Interrupt
     emit: Callable[[str], None] = lambda text: None
     ask_summary: Callable[[], None] = lambda: None
-    now: Callable[[], str] = lambda: ""
     mask: Callable[[str], str] = str
     session: str = ""
 
@@ -191,7 +192,7 @@ def _schema(function: Callable[..., Any]) -> Json:
 
 
 def _hint_names() -> dict[str, Any]:
-    return dict.fromkeys(("Ledger", "Outputs", "Workspace", "Jobs"), Any)
+    return dict.fromkeys(("Ledger", "Memory", "Outputs", "Workspace", "Jobs"), Any)
 
 
 def _property(hint: Any) -> Json:

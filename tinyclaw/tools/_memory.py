@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from tinyclaw.errors import StateError, ToolError
 from tinyclaw.state.files import read
-from tinyclaw.state.memory import Memory, Record
+from tinyclaw.state.memory.record import Record
 from tinyclaw.state.workspace import MEMORY_INDEX
 from tinyclaw.tools._base import ToolContext
 from tinyclaw.types import ToolOutput
 
 _CHOICES = 5
-
-
-def memory_of(ctx: ToolContext) -> Memory:
-    return Memory(ctx.workspace.root, ctx.now, ctx.mask)
+_DOUBTS = {
+    "changed": "Verify before use: what it rests on has changed since ({place}).",
+    "missing": "Verify before use: what it rests on is gone ({place}).",
+}
 
 
 def found(ctx: ToolContext, name: str) -> Record:
     """The record of that name. Raises: ToolError that names those which come near."""
-    memory = memory_of(ctx)
-    record = memory.find(name)
+    record = ctx.memory.find(name)
     if record is None:
-        near = [each.name for each in memory.search(name)[:_CHOICES]]
+        near = [each.name for each in ctx.memory.search(name, _CHOICES).heads]
         raise ToolError(f"no record is called {name!r}" + (f"; there are: {', '.join(near)}." if near else "."))
     return record
 
@@ -31,14 +30,16 @@ def shown(ctx: ToolContext, record: Record) -> ToolOutput:
     there = read(ctx.workspace.root / record.path)
     ctx.ledger.note(record.path, there)
     facts = f"{record.type}, updated {record.updated or 'at an unknown time'}"
-    text = f"{record.name} ({record.path}; {facts})\n\n{ctx.mask(record.text)}"
+    standing, place = ctx.memory.doubts(record)
+    doubt = [_DOUBTS[standing].format(place=place)] if standing in _DOUBTS else []
+    text = "\n\n".join([f"{record.name} ({record.path}; {facts})", *doubt, ctx.mask(record.text)])
     return ToolOutput(text, revisions={record.path: there.revision}, summary=record.path)
 
 
 def with_index(ctx: ToolContext, text: str, summary: str, revisions: dict[str, str]) -> ToolOutput:
     """The result of a change, which states the index: it is made anew. Raises: ToolError."""
     try:
-        revisions = {**revisions, MEMORY_INDEX: memory_of(ctx).write_index()}
+        revisions = {**revisions, MEMORY_INDEX: ctx.memory.write_index().revision}
     except StateError as error:
         text = f"{text} The index could not be written: {error}."
     return ToolOutput(text, revisions=revisions, summary=summary)

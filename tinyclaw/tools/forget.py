@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tinyclaw.errors import StateError, ToolError
 from tinyclaw.tools._base import ToolContext, tool
-from tinyclaw.tools._memory import found, memory_of, with_index
+from tinyclaw.tools._memory import found, with_index
 from tinyclaw.types import ToolOutput
 
 
@@ -13,7 +13,7 @@ def forget(ctx: ToolContext, name: str) -> ToolOutput:
     """Take a record out of the memory, when the person asks for that or it is wrong. Its file is archived, not lost."""
     record = found(ctx, name)
     try:
-        place = memory_of(ctx).forget(record)
+        place = ctx.memory.forget(record)
     except StateError as error:
         raise ToolError(f"{error}.") from error
     return with_index(ctx, f"{record.path} is forgotten; its file is {place}.", f"forgotten: {record.path}", {})

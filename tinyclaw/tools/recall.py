@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tinyclaw.errors import ToolError
 from tinyclaw.tools._base import ToolContext, tool
-from tinyclaw.tools._memory import found, memory_of, shown
+from tinyclaw.tools._memory import found, shown
 from tinyclaw.types import ToolOutput
 
 _MOST = 10
@@ -23,9 +23,7 @@ def recall(
         raise ToolError("give either a name or words to search for.")
     if name.strip():
         return shown(ctx, found(ctx, name))
-    records = memory_of(ctx).search(search)
-    lines = [
-        f"{ctx.mask(each.index_line)} (updated {each.updated or 'at an unknown time'})" for each in records[:_MOST]
-    ]
-    more = f"\n{len(records) - _MOST} more; give more words." if len(records) > _MOST else ""
+    heads, count = ctx.memory.search(search, _MOST)
+    lines = [f"{ctx.mask(each.index_line)} (updated {each.updated or 'at an unknown time'})" for each in heads]
+    more = f"\n{count - _MOST:,} more; give more words." if count > _MOST else ""
     return ToolOutput("\n".join(lines) + more if lines else "no record has any of these words.")

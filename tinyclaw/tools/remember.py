@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from tinyclaw.errors import StateError, ToolError
 from tinyclaw.state.files import read
-from tinyclaw.state.memory import Note
+from tinyclaw.state.memory.record import Note
 from tinyclaw.tools._base import ToolContext, tool
-from tinyclaw.tools._memory import memory_of, shown, with_index
+from tinyclaw.tools._memory import shown, with_index
 from tinyclaw.tools._writing import refuse_masks
 from tinyclaw.types import ToolOutput
 
@@ -30,13 +30,12 @@ def remember(
     state, no secrets.
     """
     refuse_masks("\n".join((name, text, description)))
-    memory = memory_of(ctx)
     note = Note(name, type, text, description, source=f"session {ctx.session}")
     try:
-        saved = memory.save(note, ctx.ledger.seen)
+        saved = ctx.memory.save(note, ctx.ledger.seen)
     except StateError as error:
         raise ToolError(f"{error}.") from error
-    record = memory.find(saved.slug)
+    record = ctx.memory.find(saved.slug)
     if saved.how == "kept" and record is not None:
         raise ToolError(
             f"{saved.path} says something else, which you have not seen. Nothing was changed. It says:\n\n"

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from tinyclaw.errors import StateError
 from tinyclaw.state.files import read
-from tinyclaw.state.memory import INDEX_BEGIN, INDEX_END, MAX_LINES, Memory, Note, Record, with_index
+from tinyclaw.state.memory.index import INDEX_BEGIN, INDEX_END, MAX_LINES, Line, with_index
+from tinyclaw.state.memory.record import Note, Record
+from tinyclaw.state.memory.store import Memory
 from tinyclaw.state.redaction import mask
 
 NOW = "2026-11-30T12:00:00Z"
@@ -219,7 +221,8 @@ def test_a_record_saved_by_an_editor_of_windows_keeps_its_ways(memory: Memory):
 WRITER = """
 import sys, time
 from pathlib import Path
-from tinyclaw.state.memory import Memory, Note
+from tinyclaw.state.memory.record import Note
+from tinyclaw.state.memory.store import Memory
 memory = Memory(Path(sys.argv[1]), lambda: "2026-11-30T12:00:00Z", str)
 for number in range(25):
     memory.save(Note(f"{sys.argv[2]} {number}", "project", "text"), lambda path: None)
@@ -254,7 +257,9 @@ def test_two_processes_and_a_person_lose_nothing(tmp_path: Path):
 
 def test_the_index_is_made_of_records_alone():
     records = [Record.parse(b"---\nname: <b>x</b>\ndescription: |\n  two\n  lines\n---\n", "x")]
-    assert with_index("", records, 1, mask) == f"{INDEX_BEGIN}\n- [<b>x</b>](x.md) — two lines\n{INDEX_END}\n"
+    assert (
+        with_index("", map(Line, records), 1, mask) == f"{INDEX_BEGIN}\n- [<b>x</b>](x.md) — two lines\n{INDEX_END}\n"
+    )
 
 
 def test_a_record_is_changed_only_where_that_is_asked_for(memory: Memory):
@@ -432,7 +437,7 @@ def test_a_pipe_in_the_place_of_a_file_blocks_nothing(memory: Memory):
     os.mkfifo(memory.folder / "pipe.md")
     os.mkfifo(memory.folder / "MEMORY.md")
     assert [record.slug for record in memory.records()] == ["a"] and memory.find("pipe") is None
-    assert memory.is_index_stale() and memory.search("what")
+    assert memory.is_index_stale() and memory.search("what", 5).heads
     with pytest.raises(StateError):
         memory.write_index()
     assert [problem.path for problem in memory.problems()] == [".memory/pipe.md"]

@@ -1,0 +1,161 @@
+"""What a record about code rests on: files of the workspace, or lines of them, with a hash of what they said.
+
+A record whose evidence says something else now may be wrong; one whose evidence is gone most likely is. Lines that
+have only moved still hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tinyclaw.errors import StateError
+from tinyclaw.state.files import read
+from tinyclaw.state.workspace import INSTRUCTIONS, OUTPUTS, OWN_FOLDER, PLAN, TODO, TRANSCRIPTS
+
+Standing = Literal["holds", "changed", "missing"]
+
+_MOST = 6
+_MAX_BYTES = 1 << 20
+_DIGEST_CHARS = 12
+_FORM = re.compile(
+    r"(?P<path>.+?)(?::(?P<first>[1-9]\d{0,8})(?:-(?P<last>[1-9]\d{0,8}))?)?(?:\s+(?P<digest>[0-9a-f]{8,64}))?"
+)
+_PATH = re.compile(
+    r"(?<![\w/@.:-])(?P<path>(?:\./)?\.?[\w-][\w.-]*(?:/[\w.-]+)*)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?"
+)
+_NAME = re.compile(r"`([A-Za-z_]\w{2,})(?:\(\))?`")
+_DEFINES = re.compile(
+    r"\b(?:def|class|fn|func|function|const|let|var|type|interface|struct|enum|trait|module|macro|define|static)\b"
+)
+_LIVING = (".git", ".memory", OWN_FOLDER, OUTPUTS, TRANSCRIPTS, PLAN, TODO, INSTRUCTIONS, "CLAUDE.md")
+"""What changes with every session is no evidence of anything."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A file, or its lines from ``first`` to ``last`` (0: all of it), and a hash of what they said.
+
+    Without a hash it only has to be there.
+    """
+
+    path: str
+    first: int = 0
+    last: int = 0
+    digest: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Evidence | None:
+        """Read ``path``, ``path:line`` or ``path:first-last``, with the hash behind it; None where it is none."""
+        found = _FORM.fullmatch(text.strip())
+        if found is None:
+            return None
+        first = int(found["first"] or 0)
+        return cls(found["path"], first, max(first, int(found["last"] or 0)), found["digest"] or "")
+
+    def __str__(self) -> str:
+        return f"{self.place} {self.digest}".strip()
+
+    @property
+    def place(self) -> str:
+        """The file, and the lines as far as only some are meant."""
+        if not self.first:
+            return self.path
+        return f"{self.path}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
+
+    def standing(self, root: Path) -> Standing:
+        """Whether the workspace still says what it said."""
+        file = _file(root, self.path)
+        if file is None:
+            return "missing"
+        text = _text(file) if self.digest else None
+        if text is None:
+            return "holds"
+        if not self.first:
+            return "holds" if _digest([text]).startswith(self.digest) else "changed"
+        lines, count = text.split("\n"), self.last - self.first + 1
+        places = [self.first - 1, *range(len(lines) - count + 1)]
+        is_there = any(_digest(lines[at : at + count]).startswith(self.digest) for at in places)
+        return "holds" if is_there else "changed"
+
+    def renewed(self, root: Path) -> Evidence:
+        """The same of what the workspace says now; itself where there is nothing to read."""
+        file = _file(root, self.path)
+        text = _text(file) if file else None
+        return self if text is None else _pinned(self.path, text, self.first, self.last)
+
+
+def evidence_in(text: str, root: Path) -> list[Evidence]:
+    """The files of the workspace that a text names, as they are now.
+
+    A file is pinned by the lines that are given with it (``src/a.py:10-12``), else by the lines where it defines the
+    names that the text has in backticks, else as a whole.
+    """
+    names = list(dict.fromkeys(_NAME.findall(text)))
+    found: dict[tuple[str, int], Evidence] = {}
+    for match in _PATH.finditer(text):
+        path = match["path"].rstrip(".").removeprefix("./")
+        if not _may_be_file(path):
+            continue
+        file = _file(root, path)
+        content = _text(file) if file else None
+        if content is not None:
+            first = int(match["first"] or 0)
+            for each in _pins(path, content, first, int(match["last"] or first), names):
+                found.setdefault((each.path, each.first), each)
+    return list(found.values())[:_MOST]
+
+
+def _may_be_file(path: str) -> bool:
+    parts = path.split("/")
+    is_word = len(parts) == 1 and "." not in path and not path[0].isupper()  # but Makefile is one
+    return not is_word and parts[0] not in _LIVING and parts[-1] not in _LIVING
+
+
+def _pins(path: str, content: str, first: int, last: int, names: Sequence[str]) -> Iterator[Evidence]:
+    lines = content.split("\n")
+    if 0 < first <= last <= len(lines):
+        yield _pinned(path, content, first, last)
+        return
+    places = [line for name in names if (line := _defined(lines, name))]
+    yield from (_pinned(path, content, line, line) for line in places)
+    if not places:
+        yield _pinned(path, content, 0, 0)
+
+
+def _defined(lines: Sequence[str], name: str) -> int:
+    """The line that defines a name, else the first that has it; 0 when there is none."""
+    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    having = [number for number, line in enumerate(lines, start=1) if word.search(line)]
+    defining = (number for number in having if _DEFINES.search(lines[number - 1].partition(name)[0]))
+    return next(defining, having[0] if having else 0)
+
+
+def _pinned(path: str, content: str, first: int, last: int) -> Evidence:
+    said = content.split("\n")[first - 1 : last] if first else [content]
+    return Evidence(path, first, last, _digest(said)[:_DIGEST_CHARS])
+
+
+def _digest(lines: Sequence[str]) -> str:
+    """Indentation and blanks at a line's end do not count: a formatter changes no fact."""
+    return hashlib.sha256("\n".join(line.strip() for line in lines).encode()).hexdigest()
+
+
+def _file(root: Path, path: str) -> Path | None:
+    """A regular file in the workspace; None where there is none. No link is followed out of it."""
+    real = Path(os.path.realpath(root / path)) if "\0" not in path else root
+    return real if real.is_relative_to(os.path.realpath(root)) and real.is_file() else None
+
+
+def _text(file: Path) -> str | None:
+    """None where it cannot be read, or is too large to be."""
+    try:
+        data = read(file, limit_bytes=_MAX_BYTES).data
+    except StateError:
+        return None
+    return None if data is None else data.decode("utf-8", "replace").replace("\r\n", "\n")
