@@ -32,7 +32,10 @@ def pytest_configure() -> None:
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No variable that steers us, a home that is empty, and git with an identity but without anybody's settings."""
+    """No variable that steers us, a home that is empty, and git with an identity but without anybody's settings.
+
+    The small model is not asked at a turn's end, unless a test is about that.
+    """
     for name in os.environ:
         if name.startswith(PERSONAL) or name.upper() in SINGLE | SIZE:
             monkeypatch.delenv(name)
@@ -45,6 +48,8 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
         "GIT_CONFIG_GLOBAL": str(git_config),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
+        "TINYCLAW_MEMORY_EXTRACT": "off",
+        "TINYCLAW_MEMORY_CONSOLIDATE": "off",
     }
     for role in ("AUTHOR", "COMMITTER"):
         variables |= {f"GIT_{role}_NAME": "Test", f"GIT_{role}_EMAIL": "test@example.invalid"}

@@ -162,12 +162,16 @@ class ToolSpec:
         return {"name": self.name, "description": self.description, "input_schema": self.schema}
 
 
+SidePurpose = Literal["summary", "selection", "extraction", "consolidation"]
+
+
 @dataclass(frozen=True)
 class Request:
     """One call to the model, in wire form: exactly what is sent, cache marks included.
 
     ``params`` are top-level fields beside ``model``, ``max_tokens``, ``tools``, ``system`` and
-    ``messages`` (``thinking``, for example). ``is_side``: a call beside the conversation; it is not sent.
+    ``messages`` (``thinking``, for example). ``purpose``: what a call beside the conversation is for; it is not
+    sent.
     """
 
     model: str
@@ -176,7 +180,7 @@ class Request:
     system: tuple[Json, ...]
     messages: tuple[Json, ...]
     params: Json = field(default_factory=dict)
-    is_side: bool = False
+    purpose: SidePurpose | None = None
 
     def to_wire(self) -> Json:
         wire: Json = {"model": self.model, "max_tokens": self.max_tokens, "messages": list(self.messages)}

@@ -19,6 +19,9 @@ from tinyclaw.model.anthropic import AnthropicModel
 from tinyclaw.model.retry import RetryPolicy
 from tinyclaw.state.workspace import Workspace
 
+QUIET = {"memory_extract": "off", "memory_consolidate": "off"}
+"""The small model is not asked at a turn's end, unless a test is about that."""
+
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 
@@ -32,21 +35,32 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(root: Path, tmp_path: Path) -> Iterator[Callable[..., Session]]:
-    """``start(server, **changes)`` opens a session there; ``changes`` are fields of ``Options``, or settings."""
+    """``start(server, **changes)`` opens a session there; ``changes`` are fields of ``Options``, or settings.
+
+    With ``replay`` a recorded session answers in the server's place.
+    """
     with ExitStack() as stack:
 
-        def open_one(server: Any, *, environment: dict[str, str] | None = None, **changes: Any) -> Session:
+        def open_one(
+            server: Any, *, environment: dict[str, str] | None = None, replay: Path | None = None, **changes: Any
+        ) -> Session:
             names = {"resume", "title", "ask", "interrupt", "strict", "clock"}
             options = Options(
                 workspace=Workspace.find(root, tmp_path / "user"),
                 environment={"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "test-key", **(environment or {})},
                 clock=changes.pop("clock", lambda: NOON),
-                flags={"permission_mode": "auto", **{k: str(v) for k, v in changes.items() if k not in names}},
+                flags={"permission_mode": "auto", **QUIET, **{k: str(v) for k, v in changes.items() if k not in names}},
             )
+            if replay is not None:
+                options = replace(options, flags={**options.flags, "model": f"replay:{replay}"})
             session = open_session(replace(options, **{k: v for k, v in changes.items() if k in names}))
+            stack.callback(session.close)
+            if replay is not None:
+                return session
             assert isinstance(session.model, AnthropicModel)
             session.model._retry = RetryPolicy(first_seconds=0.01, longest_seconds=0.02)
-            stack.callback(session.close)
+            assert session.small is not None and isinstance(session.small.model, AnthropicModel)
+            session.small.model._retry = RetryPolicy(max_tries=2, first_seconds=0.01, longest_seconds=0.02)
             return session
 
         yield open_one

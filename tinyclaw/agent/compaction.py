@@ -150,7 +150,8 @@ def compact(
         yield Notice(f"the conversation could not be summarized, and is as it was: {why}")
         return False
     session.failed_summaries = 0
-    yield from remember(session, notes)
+    if session.habits.flush:
+        yield from remember(session, notes, by="the summary")
     words = _persons_words(session.conversation, keep)
     body = "\n\n".join(part for part in (SUMMARY, text, words) if part)
     before = working.manifest.tokens
@@ -177,7 +178,7 @@ def _request(session: Session, working: WorkingSet, at: int, *, is_whole: bool) 
     else:
         messages.append({"role": "user", "content": [instruction]})
     max_tokens = min(session.target.max_tokens, _ANSWER_TOKENS)
-    asked = replace(request, messages=tuple(messages), max_tokens=max_tokens, is_side=True)
+    asked = replace(request, messages=tuple(messages), max_tokens=max_tokens, purpose="summary")
     return asked, size + _INSTRUCTION_TOKENS, held
 
 

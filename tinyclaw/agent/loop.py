@@ -10,11 +10,14 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 from tinyclaw.agent.compaction import fitted, smallest, take_in
+from tinyclaw.agent.consolidation import consolidate_when_many
 from tinyclaw.agent.dispatch import Paused, run_calls
 from tinyclaw.agent.events import EndReason, Event, Notice, ReplyReceived, RequestStarted, TurnEnded
+from tinyclaw.agent.extraction import extract
 from tinyclaw.agent.refused import clear_refused_pictures
 from tinyclaw.agent.remembering import sync_index
 from tinyclaw.agent.repair import answer_lost_calls, close_cut_turn, last_reply
+from tinyclaw.agent.selection import state_records
 from tinyclaw.agent.session import Session
 from tinyclaw.context.compiler import WorkingSet
 from tinyclaw.context.reuse import Reuse, Sent
@@ -41,7 +44,10 @@ def run_turn(session: Session, text: str | None) -> Iterator[Event]:
     session.spent = session.conversation.turn_spent
     yield from _notices(session)
     try:
+        yield from state_records(session)
         reason, answer = yield from _until_the_model_stops(session)
+        if reason == "done":
+            yield from _look_back(session)
     except Interrupted:
         session.record(session.event("interrupted"))
         reason, answer = "interrupted", "interrupted"
@@ -59,6 +65,15 @@ def run_turn(session: Session, text: str | None) -> Iterator[Event]:
     session.record(Block("turn_end", {"reason": reason, "at": session.now, **priced}))
     yield from _notices(session)
     yield _ended(session, reason, answer)
+
+
+def _look_back(session: Session) -> Iterator[Event]:
+    """What is done about the memory at a turn's natural end. An interrupt ends that alone: the answer is there."""
+    try:
+        yield from extract(session)
+        yield from consolidate_when_many(session)
+    except Interrupted:
+        yield Notice("interrupted; what is worth remembering was not looked for")
 
 
 def _ended(session: Session, reason: EndReason, text: str) -> TurnEnded:

@@ -16,7 +16,8 @@ from tinyclaw.state.workspace import MEMORY_INDEX
 _HEADING = "## Remember"
 _LINE = re.compile(rf"[-*] ({'|'.join(TYPES)}): (.{{1,80}}?) (?:—|–|--|-) (.+)")
 _FENCE = re.compile(r"\s*(```|~~~)")
-_MOST = 10
+MOST_NOTES = 10
+"""Of one answer. More than that are no notes but a protocol."""
 
 
 def split_notes(text: str, source: str) -> tuple[str, list[Note]]:
@@ -29,9 +30,19 @@ def split_notes(text: str, source: str) -> tuple[str, list[Note]]:
         if line.startswith("## ") and not is_fenced:
             is_within = line.rstrip() == _HEADING
         (section if is_within else left).append(line)
-    found = (_LINE.fullmatch(line.strip()) for line in section)
+    return "\n".join(left).strip(), notes_in("\n".join(section), source)[:MOST_NOTES]
+
+
+def notes_in(text: str, source: str) -> list[Note]:
+    """The notes that stand in a text, a line each; other lines are none, nor is one with a masked secret."""
+    found = (_LINE.fullmatch(line.strip()) for line in text.split("\n"))
     notes = [Note(line[2].strip(), cast(RecordType, line[1]), line[3].strip(), source=source) for line in found if line]
-    return "\n".join(left).strip(), [note for note in notes if not holds_mask(note.name + note.text)][:_MOST]
+    return [note for note in notes if not holds_mask(note.name + note.text)]
+
+
+def may_remember(session: Session) -> bool:
+    """Whether records may be written without anybody asking for it."""
+    return session.permission_mode != "read-only" and session.mode != "plan"
 
 
 def sync_index(session: Session, *, is_turn_begun: bool = False) -> None:
@@ -48,13 +59,12 @@ def sync_index(session: Session, *, is_turn_begun: bool = False) -> None:
         session.notices.append(str(error))
 
 
-def remember(session: Session, notes: list[Note]) -> Iterator[Notice]:
+def remember(session: Session, notes: list[Note], by: str) -> Iterator[Notice]:
     """Keep each note for which there is no record yet, and tell the person. A record that is there stays as it is.
 
-    What cannot be kept is said; the transcript has it.
+    ``by`` says whose notes they are. What cannot be kept is said; the transcript has it.
     """
-    is_allowed = session.remembers and session.permission_mode != "read-only" and session.mode != "plan"
-    if not notes or not is_allowed:
+    if not notes or not may_remember(session):
         return
     memory = session.memory
     for note in notes:
@@ -66,7 +76,7 @@ def remember(session: Session, notes: list[Note]) -> Iterator[Notice]:
         if saved.how == "new":
             yield Notice(f"remembered ({note.type}): {note.name}; {saved.path}")
         elif saved.how == "kept":
-            yield Notice(f"{saved.path} stays as it is; the summary would say: {note.text}")
+            yield Notice(f"{saved.path} stays as it is; {by} would say: {note.text}")
     try:
         session.reader.wrote(MEMORY_INDEX, memory.write_index().revision)
     except StateError as error:

@@ -58,6 +58,24 @@ class Question:
 AskPerson = Callable[[Question], Answer]
 
 
+@dataclass(frozen=True)
+class SmallModel:
+    """The model for small questions beside the conversation, and what it costs; None when that is not known."""
+
+    model: Model
+    price: Price | None
+
+
+@dataclass(frozen=True)
+class MemoryHabits:
+    """What is done by itself about the memory; see the settings of these names."""
+
+    flush: bool = False
+    select: Literal["model", "keywords", "off"] = "off"
+    extract: bool = False
+    consolidate: Literal["propose", "auto", "off"] = "off"
+
+
 @dataclass
 class Session:
     """One conversation in one workspace. See ``agent.start`` for how one is made.
@@ -67,7 +85,8 @@ class Session:
         ask: asks the person for a permission; None when there is nobody to ask (the turn then pauses).
         clock: the time now, with a time zone.
         facts: named facts for the prompt that are no files.
-        remembers: what a summary says is worth remembering is kept.
+        habits: what is done by itself about the memory.
+        small: the model for small questions; None where there is none, or it gave no answer.
         always: tools that the person has allowed for the rest of the session.
         marks: the sizes above and down to which the conversation is made smaller.
         price: what the model costs; None when that is not known.
@@ -100,7 +119,8 @@ class Session:
     marks: WaterMarks = field(default_factory=WaterMarks)
     price: Price | None = None
     allowance: Allowance = field(default_factory=Allowance)
-    remembers: bool = True
+    habits: MemoryHabits = field(default_factory=MemoryHabits)
+    small: SmallModel | None = None
     ask: AskPerson | None = None
     report: Callable[[Exception], str] = repr
     interrupt: Interrupt = field(default_factory=Interrupt)
@@ -136,17 +156,17 @@ class Session:
         for block in blocks:
             self.spent += spent_in(block)
 
-    def record_lost(self, lost: Usage | None) -> None:
+    def record_lost(self, lost: Usage | None, by: SmallModel | None = None) -> None:
         """Write down an answer that broke off, which is billed; None where none had begun. Raises: StateError."""
         if lost is not None:
-            self.record(self.side("lost", lost, stop="broken off"))
+            self.record(self.side("lost", lost, by=by, stop="broken off"))
 
-    def side(self, what: str, usage: Usage, text: str = "", **facts: object) -> Block:
-        """The record of a call beside the conversation, with what it answered."""
-        cost = self.cost(usage)
+    def side(self, what: str, usage: Usage, text: str = "", by: SmallModel | None = None, **facts: object) -> Block:
+        """The record of a call beside the conversation, with what it answered; ``by`` is None for the main model."""
+        cost = cost_of(usage, by.price if by else self.price)
         attrs = {
             "what": what,
-            "model": self.target.model,
+            "model": by.model.name if by else self.target.model,
             "in": usage.input,
             "cache_read": usage.cache_read,
             "cache_write": usage.cache_write,
@@ -237,8 +257,8 @@ class Session:
             )
 
     def cost(self, usage: Usage) -> float | None:
-        """US dollars, rounded to a millionth of a cent; None when the price is not known."""
-        return None if self.price is None else round(self.price.cost(usage), 8)
+        """What the main model took for it, in US dollars; None when the price is not known."""
+        return cost_of(usage, self.price)
 
     def pin(self, prefix: Prefix) -> None:
         """Write the prefix file, unless it is there. Raises: StateError."""
@@ -284,6 +304,11 @@ class Session:
 
     def _note_rescued(self, *, last: bool = False) -> None:
         self.notices += [str(rescued) for rescued in recheck_displaced(last=last)]
+
+
+def cost_of(usage: Usage, price: Price | None) -> float | None:
+    """US dollars, rounded to a millionth of a cent; None when the price is not known."""
+    return None if price is None else round(price.cost(usage), 8)
 
 
 def changed_paths(before: Snapshot | None, after: Snapshot) -> frozenset[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tinyclaw.agent.budgets import Budgets
 from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.recorded import last_sent
-from tinyclaw.agent.session import AskPerson, Session, image_loader
+from tinyclaw.agent.session import AskPerson, MemoryHabits, Session, SmallModel, image_loader
 from tinyclaw.agent.spending import Allowance
 from tinyclaw.context.clearing import WaterMarks
 from tinyclaw.context.compiler import Target
@@ -47,6 +47,8 @@ from tinyclaw.types import Interrupt, Json
 
 DEFAULT_OUTPUT_TOKENS = 32_000
 REPLAY = "replay:"
+_SMALL_TRIES = 2
+"""What nothing depends on is not worth a long wait."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,8 @@ def open_session(options: Options) -> Session:
         marks=marks_of(settings, target.window_tokens),
         price=price,
         allowance=Allowance(settings.max_requests or None, settings.max_cost or None),
-        remembers=settings.memory_flush == "on",
+        habits=_habits(settings),
+        small=_small_model(model, endpoint, settings),
         ask=options.ask,
         report=options.report,
         interrupt=options.interrupt,
@@ -159,6 +162,27 @@ def _model(options: Options, settings: Settings, before: str) -> tuple[Model, En
     endpoint = Endpoint.from_environment(options.environment, idle_seconds=settings.request_timeout_seconds)
     endpoint.warm()
     return AnthropicModel(name, endpoint, RetryPolicy(max_tries=settings.max_tries)), endpoint
+
+
+def _small_model(main: Model, endpoint: Endpoint | None, settings: Settings) -> SmallModel:
+    """A replay answers small questions, too; a server is asked for another model."""
+    if endpoint is None:
+        return SmallModel(main, FREE)
+    from tinyclaw.model.anthropic import AnthropicModel
+    from tinyclaw.model.retry import RetryPolicy
+
+    name = settings.small_model or default_model("small")
+    policy = RetryPolicy(max_tries=min(settings.max_tries, _SMALL_TRIES))
+    return SmallModel(AnthropicModel(name, endpoint, policy), price_for(name, settings))
+
+
+def _habits(settings: Settings) -> MemoryHabits:
+    return MemoryHabits(
+        flush=settings.memory_flush == "on",
+        select=settings.memory_select,
+        extract=settings.memory_extract == "on",
+        consolidate=settings.memory_consolidate,
+    )
 
 
 def price_for(model: str, settings: Settings) -> Price | None:

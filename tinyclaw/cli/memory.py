@@ -30,8 +30,7 @@ def command() -> None:
 @workspace_option
 def list_(directory: str | None) -> int:
     """One line a record: its type, when it was updated, its name and what it is about."""
-    heads = list(_memory(directory).heads())
-    _show_all(heads)
+    _show_all(_memory(directory).heads())
     return 0
 
 
@@ -98,15 +97,75 @@ def forget(name: str, directory: str | None) -> int:
 
 
 @command.command()
+@click.argument("name", metavar="NAME")
+@workspace_option
+def verify(name: str, directory: str | None) -> int:
+    """Say that a record still holds: what it rests on is taken as it is now."""
+    from tinyclaw.errors import UsageError
+
+    memory = _memory(directory)
+    record = _found(memory, name)
+    if not memory.renew(record):
+        raise UsageError(f"{record.path}: rests on no file; add evidence: with paths to its head")
+    memory.write_index()
+    click.echo(f"{record.path}: holds, by the files as they are now", err=True)
+    return 0
+
+
+@command.command()
+@workspace_option
+def consolidate(directory: str | None) -> int:
+    """Ask the small model what to merge or drop; what it proposes waits in .memory/PROPOSAL.md for you."""
+    from tinyclaw.cli._consolidate import propose
+
+    return propose(directory)
+
+
+@command.command()
+@workspace_option
+def accept(directory: str | None) -> int:
+    """Carry out .memory/PROPOSAL.md as it stands; what it merges or drops is kept in .memory/.archive/."""
+    from tinyclaw.state.memory import proposal
+    from tinyclaw.width import harmless
+
+    memory = _memory(directory)
+    outcomes = list(proposal.accept(memory))
+    for outcome in outcomes:
+        click.echo(harmless(outcome.text), err=True)
+    memory.write_index()
+    return 0 if all(outcome.is_done for outcome in outcomes) else 1
+
+
+@command.command()
+@workspace_option
+def reject(directory: str | None) -> int:
+    """Put .memory/PROPOSAL.md away without doing anything of it."""
+    from tinyclaw.errors import UsageError
+    from tinyclaw.state.memory import proposal
+
+    memory = _memory(directory)
+    if not proposal.is_waiting(memory):
+        raise UsageError("no proposal waits")
+    click.echo(f"{proposal.PATH}: put away as {proposal.put_away(memory)}", err=True)
+    return 0
+
+
+@command.command()
 @workspace_option
 def check(directory: str | None) -> int:
-    """What is wrong with the records, each with its mend; the index is made anew where it is out of date."""
+    """Broken, stale, duplicate, contradictory and unused records as a task list, each with its mend.
+
+    The index is made anew where it is out of date. Exit code 1 when there is something to do.
+    """
+    from tinyclaw.cli._here import now
+    from tinyclaw.state.memory.check import check as check_memory
+    from tinyclaw.state.workspace import TRANSCRIPTS
     from tinyclaw.width import harmless
 
     memory = _memory(directory)
     if memory.refresh_index():
         click.echo("MEMORY.md was out of date; it is made anew", err=True)
-    problems = memory.problems()
+    problems = list(check_memory(memory, here(directory).root / TRANSCRIPTS, now()))
     for problem in problems:
         click.echo(harmless(f"- [ ] {problem}"))
     if not problems:

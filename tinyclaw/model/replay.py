@@ -33,6 +33,12 @@ class _Exchange:
     content: tuple[Content, ...]
     reply: Block
 
+    @property
+    def small(self) -> str:
+        """What a small question was for; "" for any other exchange."""
+        what = str(self.reply.attrs.get("what", "")) if self.reply.kind == "side" else ""
+        return what if what != "summary" else ""
+
 
 class ReplayModel:
     """Plays the replies of the transcript ``path``. ``user_folder`` holds private parts of its prefixes.
@@ -60,7 +66,8 @@ class ReplayModel:
     @property
     def name(self) -> str:
         """The recorded model's id, so that a replayed request can equal the recorded one."""
-        return str(self._blocks[self._exchanges[0].at].attrs.get("model", "replay"))
+        main = (each for each in self._exchanges if not each.small)
+        return str(self._blocks[next(main, self._exchanges[0]).at].attrs.get("model", "replay"))
 
     def stream(self, request: Request, interrupt: Interrupt) -> Iterator[ModelEvent]:
         """The next recorded reply; see ``Model.stream``.
@@ -69,6 +76,7 @@ class ReplayModel:
             and ModelError where a recorded request was refused.
         """
         interrupt.check()
+        self._pass_over(request)
         if self._played >= len(self._exchanges):
             raise ReplayError(
                 f"{self.path.name} holds {len(self._exchanges)} replies, and one more was asked for; "
@@ -76,9 +84,9 @@ class ReplayModel:
             )
         exchange = self._exchanges[self._played]
         if is_recorded_side := exchange.reply.kind == "side":
-            if not request.is_side:
+            if request.purpose is None:
                 raise PromptTooLong("the recorded request was refused as too long")
-        elif request.is_side:
+        elif request.purpose is not None:
             raise ModelError("no such call beside the conversation is recorded here", kind="invalid")
         if self.strict and not is_recorded_side:
             self._compare(exchange, request)
@@ -87,6 +95,18 @@ class ReplayModel:
             if isinstance(block, Text):
                 yield TextDelta(block.text)
         yield _reply(exchange, request.model)
+
+    def _pass_over(self, request: Request) -> None:
+        """Small questions are answered where they are recorded; elsewhere they are not asked, or go without an answer.
+
+        Raises: ReplayError.
+        """
+        at = self._played
+        while at < len(self._exchanges) and (asked := self._exchanges[at].small) and asked != request.purpose:
+            at += 1
+        if request.purpose not in (None, "summary") and (at == len(self._exchanges) or not self._exchanges[at].small):
+            raise ReplayError(f"{self.path.name} holds no answer to this")
+        self._played = at
 
     def _compare(self, exchange: _Exchange, request: Request) -> None:
         for block in self._blocks[self._folded : exchange.at]:

@@ -30,6 +30,15 @@ _AT_LEAST_ONE = ("max_tries", "request_timeout_seconds")
 _LOOSENESS = {mode: index for index, mode in enumerate(get_args(PermissionMode))}
 
 
+_WIDTHS = {
+    "memory_select": ("off", "keywords", "model"),
+    "memory_extract": ("off", "on"),
+    "memory_flush": ("off", "on"),
+    "memory_consolidate": ("off", "propose", "auto"),
+}
+"""What is done by itself, the least first: a workspace may have less of it done."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """The settings in force. ``origins`` names the place of each value that is no default."""
@@ -65,8 +74,16 @@ class Settings:
     """Above this size of a request old results are cleared and old messages summarized; 0 for what suits the model."""
     low_water_tokens: int = 0
     """The size down to which results are cleared; 0 for what suits the model."""
+    small_model: str = ""
+    """Id of the model for small questions about the memory; empty for the newest small one that tinyclaw knows."""
+    memory_select: Literal["model", "keywords", "off"] = "model"
+    """How records that matter for a turn are chosen: by the small model, by their words alone, or not at all."""
+    memory_extract: Literal["on", "off"] = "on"
+    """Whether the small model looks at the end of a turn for what is worth remembering."""
     memory_flush: Literal["on", "off"] = "on"
     """Whether what a summary finds worth remembering becomes records in .memory/."""
+    memory_consolidate: Literal["propose", "auto", "off"] = "propose"
+    """Whether records that say the same or no longer hold are merged once there are many: proposed, or done at once."""
     watcher: Literal["on", "off"] = "on"
     """Whether saves are noticed while the prompt is idle. Requests see every save in either case."""
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -215,8 +232,8 @@ def _loosens(name: str, new: str | int | float, old: str | int | float) -> bool:
         return _LOOSENESS[str(new)] > _LOOSENESS[str(old)]
     if name == "mode":
         return old == "plan" and new != "plan"
-    if name == "memory_flush":
-        return old == "off"
+    if name in _WIDTHS:
+        return _WIDTHS[name].index(str(new)) > _WIDTHS[name].index(str(old))
     if name in ("max_requests", "max_cost"):
         return float(old) > 0 and not 0 < float(new) <= float(old)
     return name == "prices"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -23,6 +23,16 @@ _RACY_NS = 2_000_000_000
 _MOST_WORDS = 32
 _COMMON = 5
 """A word that more than one in so many records have says little of what is meant."""
+_LEAST_LETTERS = 3
+_ENGLISH = """
+about after again all also and any are back been before but can could did does done each for from get had has have how
+into its just let like make more most new not now off one only other our out over please same say see should some such
+take than that the their them then there these they this those too use very want was way were what when where which who
+why will with work would yes you your
+"""
+_SAY_LITTLE = frozenset(_ENGLISH.split())
+"""English words that stand in any request; where there are few records, their number tells nothing."""
+
 _COLUMNS = ("slug", "name", "description", "type", "created", "updated", "source", "evidence", "is_named")
 _HEAD = ", ".join(f"records.{name}" for name in _COLUMNS)
 _SCHEMA = f"""
@@ -68,9 +78,11 @@ class RecordCache:
                 self._give_up()
                 self._update(self._connection(), looks, parse)
 
-    def ranked(self) -> Iterator[Head]:
-        """All heads: about the person first, then how they want things done, each type's newest first."""
-        yield from self._heads("WHERE is_record ORDER BY rank, updated DESC, slug")
+    def ranked(self, start: int, most: int | None) -> list[Head]:
+        """``most`` heads from number ``start`` on: about the person first, then about how they work, newest first."""
+        with self._lock:
+            query = f"SELECT {_HEAD} FROM records WHERE is_record ORDER BY rank, updated DESC, slug LIMIT ? OFFSET ?"
+            return list(map(_head, self._connection().execute(query, (-1 if most is None else most, start))))
 
     def alike(self, name: str) -> list[str]:
         """The slugs of the records that have that name, or whose files do."""
@@ -78,11 +90,6 @@ class RecordCache:
             wanted = identity(self._mask(name))
             query = "SELECT slug FROM records WHERE identity = ? OR file_identity = ? ORDER BY slug"
             return [slug for (slug,) in self._connection().execute(query, (wanted, wanted))]
-
-    def heads(self, slugs: Sequence[str]) -> list[Head]:
-        """Those of the named records that are there."""
-        marks = ", ".join("?" * len(slugs))
-        return list(self._heads(f"WHERE is_record AND slug IN ({marks}) ORDER BY slug", slugs))
 
     def count_since(self, created: str) -> int:
         """How many records were made after that time."""
@@ -123,16 +130,12 @@ class RecordCache:
         limit = max(1, total // _COMMON)
         kept = []
         for word in words:
+            if word in _SAY_LITTLE or (word.isascii() and len(word) < _LEAST_LETTERS):
+                continue
             row = db.execute("SELECT doc FROM counts WHERE term = ?", (word,)).fetchone()
             if row is not None and row[0] <= limit:
                 kept.append(word)
         return kept
-
-    def _heads(self, condition: str, values: Sequence[str] = ()) -> Iterator[Head]:
-        with self._lock:
-            rows = self._connection().execute(f"SELECT {_HEAD} FROM records {condition}", values)
-            while found := rows.fetchmany(200):
-                yield from map(_head, found)
 
     def _update(self, db: sqlite3.Connection, looks: Set[Look], parse: Callable[[str], Record | None]) -> None:
         known = set(db.execute("SELECT slug, changed, size, inode FROM records"))

@@ -17,11 +17,12 @@ from tinyclaw.types import Diagnostic
 RecordType = Literal["user", "feedback", "project", "reference"]
 TYPES: tuple[RecordType, ...] = get_args(RecordType)
 FOLDER, INDEX = MEMORY_INDEX.split("/")
+PROPOSAL = "PROPOSAL.md"
 
 _SLUG_BYTES = 60
 _DESCRIPTION_CHARS = 200
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|memory)", re.ASCII)
-"""The index, and what Windows keeps for itself (https://learn.microsoft.com/windows/win32/fileio/naming-a-file)."""
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|memory|proposal)", re.ASCII)
+"""What is no record beside them, and what Windows keeps for itself (https://learn.microsoft.com/windows/win32/fileio/naming-a-file)."""
 _NO_BRACKETS = str.maketrans("[]", "()")
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")

@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinyclaw.errors import FileChanged, StateError
+from tinyclaw.state.documents import Document
 from tinyclaw.state.files import ABSENT, read, write
 from tinyclaw.state.memory.evidence import Evidence, Standing, evidence_in
 from tinyclaw.state.memory.index import Line, Told, told_in, with_index
 from tinyclaw.state.memory.record import (
     FOLDER,
     INDEX,
+    PROPOSAL,
     Head,
     Hits,
     Note,
@@ -45,7 +47,9 @@ _MAX_BYTES = 1 << 20
 _MAX_TEXT_BYTES = 100_000
 _ABOUT_CODE = ("project", "reference")
 """What a person is or wants does not rest on files, even where it names some."""
+_NO_RECORDS = (INDEX, PROPOSAL)
 _TRIES = 100
+_PAGE = 200
 _WAIT_SECONDS = 0.02
 
 
@@ -99,10 +103,12 @@ class Memory:
         """Every record that can be read, by slug."""
         yield from filter(None, (self._record(slug) for slug, *_ in sorted(self._looks())))
 
-    def heads(self) -> Iterator[Head]:
-        """All heads: about the person first, then how they want things done, each type's newest first."""
+    def heads(self, most: int | None = None) -> list[Head]:
+        """The first ``most`` heads, or all: about the person first, then about how they work, the newest first."""
+        if not self.folder.is_dir():
+            return []
         self._update()
-        return self._cache.ranked()
+        return self._cache.ranked(0, most)
 
     def save(self, note: Note, seen: Callable[[str], str | None]) -> Saved:
         """Write a note: as a new record or, where the writer knows what it says, into the one that has its name.
@@ -165,22 +171,46 @@ class Memory:
 
         Raises: StateError.
         """
-        archive = self._own(self.folder / ARCHIVE)
-        path = self._own(self.folder / f"{head.slug}.md")
+        return self.archive(self.own(f"{head.slug}.md"), head.slug)
+
+    def keep_copy(self, head: Head) -> str:
+        """Copy a record's file into the archive before it is changed, and give its place there. Raises: StateError."""
+        path = self.own(f"{head.slug}.md")
+        data = read(path, limit_bytes=_MAX_BYTES).data or b""
+
+        def copy(place: Path) -> None:
+            with place.open("xb") as file:
+                file.write(data)
+
+        return self._into_archive(path, head.slug, copy)
+
+    def archive(self, path: Path, name: str) -> str:
+        """Move a file of the memory into the archive, and give its place there. Raises: StateError."""
+
+        def move(place: Path) -> None:
+            os.link(path, place)  # which takes no name that is taken
+            path.unlink()
+
+        return self._into_archive(path, name, move)
+
+    def _into_archive(self, path: Path, name: str, put: Callable[[Path], None]) -> str:
+        """``put`` takes no name that is taken. Raises: StateError."""
+        archive = self.own(ARCHIVE)
         stamp = re.sub(r"\D", "", self._now())[:14]
         try:
             archive.mkdir(parents=True, exist_ok=True)
             for number in range(1, _TRIES):
-                place = archive / (f"{head.slug}-{stamp}" + (f"-{number}" if number > 1 else "") + ".md")
-                try:
-                    os.link(path, place)  # which takes no name that is taken
-                except FileExistsError:
-                    continue
-                path.unlink()
-                return f"{FOLDER}/{ARCHIVE}/{place.name}"
+                place = archive / (f"{name}-{stamp}" + (f"-{number}" if number > 1 else "") + ".md")
+                with suppress(FileExistsError):
+                    put(place)
+                    return f"{FOLDER}/{ARCHIVE}/{place.name}"
         except OSError as error:
-            raise StateError(f"{path}: cannot be moved into {archive} ({error.strerror}); it stays") from error
+            raise StateError(f"{path}: cannot be put into {archive} ({error.strerror}); it stays") from error
         raise StateError(f"{path}: {archive} has no free name for it; it stays")
+
+    def own(self, name: str) -> Path:
+        """The path of a file in the folder, if no link is on the way to it. Raises: StateError."""
+        return self._own(self.folder / name)
 
     # Evidence
 
@@ -216,6 +246,27 @@ class Memory:
         if told.count != len(looks) or any(changed >= told.made_ns for _, changed, *_ in looks):
             return True
         return bool(looks) and (self._watched is None or self.is_evidence_touched())
+
+    def renew(self, record: Record) -> bool:
+        """Pin what a record rests on to what the workspace says now; False where nothing of it is there to be pinned.
+
+        Raises: StateError.
+        """
+        path = self.own(f"{record.slug}.md")
+        there = read(path, limit_bytes=_MAX_BYTES)
+        evidence = [each.renewed(self._root) for each in record.evidence]
+        if not evidence or there.data is None:
+            return False
+        document = Document.parse(there.data, record.path)
+        data = document.set_field("evidence", [str(each) for each in evidence])
+        data = Document.parse(data, record.path).set_field("updated", self._now())
+        write(path, data, base=there)
+        return True
+
+    def count_since(self, created: str) -> int:
+        """How many records were made after that time."""
+        self._update()
+        return self._cache.count_since(created)
 
     def is_evidence_touched(self) -> bool:
         """Whether a file that the index's records rest on changed since it was made; costs a stat each."""
@@ -268,10 +319,16 @@ class Memory:
 
     def _lines(self, watched: dict[Path, object]) -> Iterator[Line]:
         """A line for each record; ``watched`` takes in what those that are asked for rest on, as it is now."""
-        for head in self._cache.ranked():
+        for head in self._ranked():
             for each in head.evidence:
                 watched.setdefault(self._root / each.path, _look(self._root / each.path))
             yield Line(head, *self.doubts(head))
+
+    def _ranked(self) -> Iterator[Head]:
+        start = 0
+        while page := self._cache.ranked(start, _PAGE):
+            yield from page
+            start += len(page)
 
     def _told(self) -> Told | None:
         """What the index says now; None when there is none."""
@@ -291,7 +348,7 @@ class Memory:
         names: dict[str, Record] = {}
         for path in sorted(self.folder.glob("*.md")) if self.folder.is_dir() else ():
             shown = f"{FOLDER}/{path.name}"
-            if path.name == INDEX or path.name.startswith("."):
+            if path.name in _NO_RECORDS or path.name.startswith("."):
                 continue
             if not _is_text(path.name):
                 found.append(
@@ -342,7 +399,7 @@ class Memory:
             with os.scandir(self.folder) as listed:
                 for each in listed:
                     name = each.name
-                    if name[-3:] == ".md" and name[0] != "." and name != INDEX and _is_text(name):
+                    if name[-3:] == ".md" and name[0] != "." and name not in _NO_RECORDS and _is_text(name):
                         status = each.stat(follow_symlinks=False)
                         if stat.S_ISREG(status.st_mode):
                             found.add((name[:-3], status.st_ctime_ns, status.st_size, status.st_ino))

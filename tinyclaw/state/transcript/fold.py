@@ -26,7 +26,7 @@ from tinyclaw.state.transcript.messages import (
     canonical,
     user_message,
 )
-from tinyclaw.state.transcript.statements import Statement, stated_text
+from tinyclaw.state.transcript.statements import RECORDS, Statement, stated_text
 from tinyclaw.types import Json, Role, Spent, ToolUse, Usage
 
 __all__ = [
@@ -199,6 +199,8 @@ class Conversation:
 
     def _take_state(self, block: Block, number: int) -> None:
         path = str(block.attrs.get("path", ""))
+        if path == RECORDS:
+            return
         is_diff = block.attrs.get("how") == "diff"
         before = self.statements.get(path) if is_diff else None
         text = stated_text(block, before.text if before else None)

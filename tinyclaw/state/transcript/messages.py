@@ -143,7 +143,10 @@ def user_message(
             results.append(_result_wire(found, call.id, blocks, load_image))
             shown |= _revisions(found)
     states = [block.text for block in blocks if block.kind == "state"]
-    shown |= {str(block.attrs.get("path")): str(block.attrs.get("rev")) for block in blocks if _is_whole_state(block)}
+    for block in blocks:
+        if block.kind == "state":
+            shown |= _revisions(block)
+            shown |= {str(block.attrs.get("path")): str(block.attrs.get("rev"))} if _is_whole(block) else {}
     said = [block.text.strip() if block.kind == OUTSIDE else block.text for block in blocks if block.kind in _SAID]
     texts = [{"type": "text", "text": text} for text in (*states, *said) if text.strip()]
     return Message.of("user", results + texts, notes=tuple(notes), groups=groups, shown=shown)
@@ -156,8 +159,8 @@ def _revisions(result: Block) -> dict[str, str]:
     return {path: str(revision) for path, revision in revisions.items()}
 
 
-def _is_whole_state(block: Block) -> bool:
-    return block.kind == "state" and block.attrs.get("cut") is not True
+def _is_whole(state: Block) -> bool:
+    return state.attrs.get("cut") is not True
 
 
 def _scrubbed(wire: Json) -> Json:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +20,9 @@ from tinyclaw.types import Json
 How = Literal["whole", "diff", "gone"]
 By = Literal["outside", "agent", "during", "now"]
 """Who changed a file. ``during``: it changed while a command of ours ran; ``now``: nobody did, it is only said."""
+
+RECORDS = "(memory)"
+"""Stands for a path where memory records are quoted."""
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
@@ -55,6 +59,16 @@ def state_block(
     if how == "diff" and before is not None:
         facts["from"] = text_hash(before)
     return Block("state", facts, _wire(path, revision, by, how, content), heading=heading(3, path))
+
+
+def records_block(revisions: Mapping[str, str], revision: str, text: str, message: int) -> Block:
+    """The event that quotes memory records, once: no statement of what a file says from now on.
+
+    ``revisions`` are those of the records' files.
+    """
+    facts: Json = {"m": message, "path": RECORDS, "rev": revision, "by": "now", "how": "whole"}
+    content = _wire(RECORDS, revision, "now", "whole", text)
+    return Block("state", {**facts, "revisions": dict(revisions)}, content, heading=heading(3, RECORDS))
 
 
 def stated_text(block: Block, before: str | None) -> str | None:
