@@ -54,7 +54,7 @@ def test_the_check_lists_what_is_wrong_and_makes_the_index_anew(workspace, run):
 def test_what_people_do_to_records_reaches_the_next_turn(workspace, run, api):
     run("add", "Docs", "In the wiki.")
     server = api([reply("One."), reply("Two."), reply("Three.")])
-    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x", "TINYCLAW_MEMORY_SELECT": "off"}
     tinyclaw("run", "a", cwd=workspace, **more)
     record = workspace / ".memory/docs.md"
     record.write_text(record.read_text().replace("description: In the wiki.", "description: HAND on paper."))
@@ -78,3 +78,82 @@ def test_what_the_model_remembers_is_stated_by_its_result_alone(workspace, api):
     result, *others = server.requests[1]["messages"][-1]["content"]
     assert ".memory/docs.md: remembered. In the index:" in result["content"]
     assert not any("MEMORY.md" in str(other) for other in others)
+
+
+def test_a_record_is_verified_by_the_files_as_they_are(workspace, run):
+    (workspace / "auth.py").write_text("def parse_token():\n    pass\n")
+    run("add", "Tokens", "`parse_token` in auth.py is slow on purpose.")
+    (workspace / "auth.py").write_text("def read_token():\n    pass\n")
+    checked = run("check")
+    assert checked.returncode == 1 and "is stale: auth.py:1 changed since" in checked.stdout
+    assert "(verify before use: auth.py:1 changed)" in (workspace / ".memory/MEMORY.md").read_text()
+    assert run("verify", "Tokens").returncode == 0
+    assert run("check").returncode == 0 and "verify" not in (workspace / ".memory/MEMORY.md").read_text()
+    run("add", "Wish", "Be brief.", "--type", "user")
+    assert "rests on no file" in run("verify", "Wish").stderr
+
+
+def test_a_proposal_is_made_shown_and_accepted(workspace, run, api):
+    for word in ("one", "two"):
+        run("add", f"Tabs {word}", f"Tabs in all Go files, said {word}.", "--type", "feedback")
+    merge = "## merge: tabs-one, tabs-two\nname: Tabs\ntype: feedback\nwhy: the same\n\nTabs in all Go files."
+    server = api([reply(merge)])
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
+    assert "no proposal waits" in run("accept").stderr
+    proposed = run("consolidate", **more)
+    assert proposed.returncode == 0 and proposed.stdout.strip() == merge
+    assert (workspace / ".memory/PROPOSAL.md").exists() and "waits; accept or reject" in run(
+        "consolidate", **more
+    ).stderr
+    accepted = run("accept")
+    assert accepted.returncode == 0
+    assert accepted.stderr.startswith("merged tabs-one, tabs-two into .memory/tabs.md (the same); ")
+    assert [line.split()[2] for line in run("list").stdout.splitlines()] == ["Tabs"]
+    assert [path.name[:8] for path in sorted((workspace / ".memory/.archive").iterdir())] == [
+        "proposal",
+        "tabs-one",
+        "tabs-two",
+    ]
+
+
+def test_a_rejected_proposal_changes_nothing(workspace, run, api):
+    run("add", "Docs", "In the wiki.")
+    server = api([reply("## drop: docs\nwhy: old")])
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
+    assert run("consolidate", **more).returncode == 0
+    rejected = run("reject")
+    assert rejected.returncode == 0 and "put away as .memory/.archive/proposal-" in rejected.stderr
+    assert (workspace / ".memory/docs.md").exists() and run("reject").returncode == 2
+
+
+def test_from_remembering_to_forgetting_over_two_sessions(workspace, run, api):
+    def note(text: str) -> dict:
+        return {"name": "Release day", "text": text, "type": "project"}
+
+    (workspace / "release.py").write_text("def publish():\n    pass\n")
+    path = workspace / ".memory/release-day.md"
+    steps = [
+        reply(tools=[("remember", note("`publish` in release.py runs on Fridays."))]),
+        reply("Remembered."),
+        reply("release-day"),
+        reply(tools=[("recall", {"name": "release day"})]),
+        reply(tools=[("remember", note("`publish` in release.py runs on Mondays; until November on Fridays."))]),
+        reply("Corrected."),
+        reply("NONE"),
+        reply(tools=[("forget", {"name": "Release day"})]),
+        reply("Forgotten."),
+    ]
+    server = api(steps)
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
+    tinyclaw("run", "Remember: we publish on Fridays", cwd=workspace, **more)
+    assert "runs on Fridays." in path.read_text() and "  - release.py:1 " in path.read_text()
+    second = tinyclaw("run", "We publish on Mondays now, don't we?", cwd=workspace, **more)
+    assert "from memory: Release day" in second.stderr
+    assert "runs on Fridays." in str(server.requests[3]["messages"]) and "on Mondays; until" in path.read_text()
+    (workspace / "release.py").write_text("def ship():\n    pass\n")
+    third = tinyclaw("run", "Forget the release day", cwd=workspace, **more)
+    assert third.stdout == "Forgotten.\n" and not path.exists()
+    assert "(verify before use: release.py:1 changed)" in str(server.requests[7]["system"])
+    assert "](release-day.md)" not in (workspace / ".memory/MEMORY.md").read_text()
+    (kept,) = (workspace / ".memory/.archive").iterdir()
+    assert "on Mondays; until November" in kept.read_text()

@@ -8,11 +8,12 @@ from pathlib import Path
 from tests.cli.process import tinyclaw
 
 USER = Path(".config/tinyclaw/prompts")
+NAMES = ("base", "consolidation", "extraction", "hints", "memory", "selection", "summarize")
 
 
 def test_every_prompt_is_listed_with_the_file_that_counts(workspace):
     lines = tinyclaw("prompts", "list", cwd=workspace).stdout.splitlines()
-    assert [line.split()[:2] for line in lines] == [["base", "shipped"], ["hints", "shipped"], ["summarize", "shipped"]]
+    assert [line.split()[:2] for line in lines] == [[name, "shipped"] for name in NAMES]
     assert all(Path(line.split()[-1]).is_file() for line in lines)
 
 

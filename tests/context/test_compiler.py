@@ -111,7 +111,7 @@ def test_what_an_event_said_long_ago_is_said_again_and_what_the_prefix_holds_is_
     bench.write("PLAN.md", "plan\n")
     bench.write("AGENTS.md", "rules\n")
     bench.compile()
-    bench.reply(Text("x" * int(RESTATE_TOKENS * TARGET.chars_per_token + 100)))
+    bench.reply(Text("x" * int(RESTATE_TOKENS * TARGET.chars_per_token * 2)))
     bench.say("next")
     assert states(bench.compile()) == [("PLAN.md", "whole")]
     assert states(bench.compile()) == []
@@ -156,13 +156,13 @@ def test_after_a_summary_live_files_outside_the_kept_part_are_stated_whole(bench
 
 def test_there_are_at_most_four_marks_where_the_next_request_finds_them(bench: Bench):
     bench.write("AGENTS.md", "rules\n")
-    assert marks(bench.compile().request) == ["system 0", "system 2", "message 0"]
+    assert marks(bench.compile().request) == ["system 0", "system 3", "message 0"]
     for turn in range(6):
         bench.reply()
         bench.say(f"turn {turn}")
         assert marks(bench.compile().request) == [
             "system 0",
-            "system 2",
+            "system 3",
             f"message {turn * 2}",
             f"message {turn * 2 + 2}",
         ]
@@ -187,7 +187,7 @@ def test_optional_parts_fall_out_by_priority_with_the_reason_in_the_manifest(ben
     bench.write(".memory/MEMORY.md", "- [a](a.md) — b\n" * 150)
     small = Target("m", 6_000, 4_000, 3.5, {})
     working = bench.peek(target=small)
-    entry = working.manifest.entries["memory"]
+    entry = working.manifest.entries["memory:index"]
     assert entry.place == "out" and "lowest priority" in entry.note
     assert "rules" in system_text(working)
     assert any("left out" in note for note in working.notes)

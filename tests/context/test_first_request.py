@@ -31,9 +31,9 @@ def test_the_base_prompt_stays_under_a_thousand_tokens(tmp_path: Path):
     assert len(prompt_loader(tmp_path)("base")) / CHARS_PER_TOKEN < 1_000
 
 
-def test_an_empty_workspace_has_only_the_base_prompt_and_the_environment(bench: Bench):
+def test_an_empty_workspace_has_only_the_base_prompt_the_environment_and_how_to_use_the_memory(bench: Bench):
     working = bench.peek()
-    assert list(working.manifest.entries) == ["tools", "base", "environment", "conversation"]
+    assert list(working.manifest.entries) == ["tools", "base", "environment", "memory", "conversation"]
     assert working.request.system[1]["text"] == "\n".join(
         ["# Environment", f"Workspace: {FACTS['Workspace']}", "Platform: Linux", "Date: 2026-11-30"]
     )

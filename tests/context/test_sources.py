@@ -119,13 +119,13 @@ def test_a_memory_index_over_its_budget_says_what_is_shown(bench: Bench):
     text = system_text(working)
     assert "note 199" in text and "note 200" not in text
     assert "in 400 lines; only lines 1-200 are shown. Read the rest from line 201." in text
-    assert len(text[text.index("# Memory") :].encode()) <= 26 * 1024
+    assert len(text[text.index("# .memory/MEMORY.md") :].encode()) <= 26 * 1024
     assert any("MEMORY.md: cut: it is" in note and "only lines 1-200" in note for note in working.notes)
 
 
 def test_a_memory_index_with_long_lines_keeps_to_its_bytes(bench: Bench):
     bench.write(".memory/MEMORY.md", "".join(f"- [n{n}](n{n}.md) — {'note ' * 60}\n" for n in range(150)))
-    entry = bench.peek().manifest.entries["memory"]
+    entry = bench.peek().manifest.entries["memory:index"]
     assert "of 150" in entry.lines and entry.tokens * TARGET.chars_per_token < 26 * 1024
 
 
@@ -197,7 +197,7 @@ def test_a_catalog_over_its_budget_says_how_many_are_missing_and_how_to_find_the
     missing = MAX_RECORDS + 10 - listed
     assert f"[{missing} of {MAX_RECORDS + 10} skills do not fit here; list the skill folders to see them.]" in text
     assert any(f"{missing} of {MAX_RECORDS + 10} skills" in note for note in working.notes)
-    assert len(text[text.index("# Skills") :].encode()) <= 16 * 1024 + 200
+    assert len(text[text.index("# Skills") : text.index("# Memory")].encode()) <= 16 * 1024 + 200
 
 
 def test_names_and_descriptions_of_skills_stay_on_their_line(bench: Bench):

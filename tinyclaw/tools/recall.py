@@ -18,7 +18,7 @@ def recall(
     name: Annotated[str, "a record, as the index names it"] = "",
     search: Annotated[str, "words to look for in all records"] = "",
 ) -> ToolOutput:
-    """Read a record of the memory, or find some. Records may be old: what you see in the files now holds."""
+    """Read a record of the memory, or find some."""
     if bool(name.strip()) == bool(search.strip()):
         raise ToolError("give either a name or words to search for.")
     if name.strip():

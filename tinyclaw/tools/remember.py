@@ -23,12 +23,7 @@ def remember(
     type: Literal["user", "feedback", "project", "reference"],
     description: Annotated[str, "one line for the index"] = "",
 ) -> ToolOutput:
-    """Keep what later sessions need and nothing else tells, or correct a record that you have recalled.
-
-    user: who the person is; feedback: how they want things done, and why; project: why things are as they are;
-    reference: where things outside the workspace are. Not what code, git or documents say, nothing of this task's
-    state, no secrets.
-    """
+    """Keep a note for later sessions, or correct one that you have recalled."""
     refuse_masks("\n".join((name, text, description)))
     note = Note(name, type, text, description, source=f"session {ctx.session}")
     try:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
-from tinyclaw.state.memory.record import Record, words_of
+from tinyclaw.state.memory.record import Record, identity, words_of
 
 _ALIKE = 0.6
 """The share of their words that two texts have in common when they say nearly the same."""
@@ -27,9 +27,13 @@ def near_duplicates(records: Sequence[Record]) -> list[list[Record]]:
 
 
 def contradictions(records: Sequence[Record]) -> list[tuple[Record, Record]]:
-    """Pairs of one type that are called nearly the same, and whose texts have little in common."""
+    """Pairs of one type that are called nearly, not wholly, the same, and whose texts have little in common."""
     pairs = _alike(records, lambda record: record.name)
-    return [pair for pair in pairs if _share(*(_words(record.text) for record in pair)) < _ALIKE]
+    return [
+        (first, second)
+        for first, second in pairs
+        if identity(first.name) != identity(second.name) and _share(_words(first.text), _words(second.text)) < _ALIKE
+    ]
 
 
 def _alike(records: Sequence[Record], text: Callable[[Record], str]) -> Iterator[tuple[Record, Record]]:
