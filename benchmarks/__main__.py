@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from benchmarks import first_request, long_session, overhead, size, startup, transcript
+from benchmarks import first_request, long_session, memory, overhead, size, startup, transcript
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
     "startup": startup.run,
@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "overhead": overhead.run,
     "transcript": transcript.run,
     "size": size.run,
+    "memory": memory.run,
     "long_session": long_session.run,
 }
 

@@ -18,6 +18,8 @@ from tinyclaw.agent.start import Options, open_session
 from tinyclaw.state.workspace import Workspace
 
 Json = dict[str, Any]
+ONE_MODEL = {"memory_select": "keywords", "memory_extract": "off", "memory_consolidate": "off"}
+"""The small model is another server's matter, and its answers are awaited at a turn's two ends alone."""
 PROJECT = str(Path(__file__).parents[1])
 
 
@@ -46,7 +48,8 @@ def opened(root: Path, url: str) -> Session:
     """A session in ``root`` in which everything may run."""
     environment = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "x", "PATH": "/usr/local/bin:/usr/bin:/bin"}
     workspace = Workspace.find(root, root.parent / "user")
-    return open_session(Options(workspace, environment, lambda: datetime.now(UTC), {"permission_mode": "auto"}))
+    flags = {"permission_mode": "auto", **ONE_MODEL}
+    return open_session(Options(workspace, environment, lambda: datetime.now(UTC), flags))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from benchmarks._figures import milliseconds, ratio
-from benchmarks._server import exchanges, git, serving, workspace
+from benchmarks._server import ONE_MODEL, exchanges, git, serving, workspace
 from benchmarks.startup import CLI, environment
 
 ROUNDS = 11
@@ -62,6 +62,7 @@ def seconds(arguments: list[str], root: Path, url: str) -> float:
     """One run of ``python -c`` to its end."""
     began = time.monotonic()
     variables = environment() | {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "x"}
+    variables |= {f"TINYCLAW_{name.upper()}": value for name, value in ONE_MODEL.items()}
     done = subprocess.run([sys.executable, "-c", *arguments], env=variables, cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return time.monotonic() - began

@@ -131,16 +131,8 @@ def gaps(answered: list[Json]) -> list[float]:
 
 def fill(root: Path) -> None:
     """10,000 records with their index, 1,000 skills, 50,000 files under git."""
-    memory = root / ".memory"
-    memory.mkdir()
-    for number in range(10_000):
-        (memory / f"note-{number}.md").write_text(f"---\nname: note {number}\n---\n\nfact {number}\n")
-    (memory / "MEMORY.md").write_text("".join(f"- [note {n}](note-{n}.md) — fact {n}\n" for n in range(10_000)))
-    for number in range(1_000):
-        folder = root / f"skills/skill-{number}"
-        folder.mkdir(parents=True)
-        head = f"---\nname: skill-{number}\ndescription: Does thing {number}.\n---\n"
-        (folder / "SKILL.md").write_text(f"{head}\nSteps.\n")
+    fill_records(root)
+    fill_skills(root)
     for number in range(50_000):
         place = root / f"src/{number % 500}"
         place.mkdir(parents=True, exist_ok=True)
@@ -148,3 +140,19 @@ def fill(root: Path) -> None:
     git(root, "init", "-q")
     git(root, "add", "-A")
     git(root, "commit", "-qm", "all")
+
+
+def fill_records(root: Path) -> None:
+    memory = root / ".memory"
+    memory.mkdir()
+    for number in range(10_000):
+        head = f"---\nname: note {number}\ntype: project\nupdated: 2026-11-{number % 28 + 1:02}T12:00:00Z\n---\n"
+        (memory / f"note-{number}.md").write_text(f"{head}\nfact {number}\n")
+
+
+def fill_skills(root: Path) -> None:
+    for number in range(1_000):
+        folder = root / f"skills/skill-{number}"
+        folder.mkdir(parents=True)
+        head = f"---\nname: skill-{number}\ndescription: Does thing {number}.\n---\n"
+        (folder / "SKILL.md").write_text(f"{head}\nSteps.\n")

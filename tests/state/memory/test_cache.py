@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.state.memory.test_store import NOW, index, note, save
+from tinyclaw.state.memory.cache import RecordCache
+from tinyclaw.state.memory.record import Record
 from tinyclaw.state.memory.store import Memory
 from tinyclaw.state.redaction import mask
 
@@ -156,3 +158,25 @@ def test_what_the_cache_says_is_what_a_new_reading_says(tmp_path_factory, steps)
         assert list(memory.heads()) == list(fresh.heads())
     memory.write_index()
     assert index(memory).count("](") == len(list(memory.folder.glob("?.md")))
+
+
+def test_files_that_stand_are_not_read_again_and_one_change_costs_one_reading(cache: Path):
+    read: list[str] = []
+
+    def parse(slug: str) -> Record:
+        read.append(slug)
+        return Record.parse(f"about {slug}".encode(), slug)
+
+    def opened() -> RecordCache:
+        return RecordCache(cache, mask, lambda: 10**19)  # long after every change
+
+    looks = {(f"n{number}", 10**18 + number, 5, number) for number in range(20)}
+    opened().update(looks, parse)
+    assert len(read) == 20
+    read.clear()
+    again = opened()
+    again.update(looks, parse)
+    assert read == [] and again.search("n7", 5).total == 1
+    changed = {look for look in looks if look[0] not in ("n3", "n4")} | {("n3", 2 * 10**18, 5, 3)}
+    again.update(changed, parse)
+    assert read == ["n3"] and again.search("n4", 5).total == 0 and again.search("n3", 5).total == 1

@@ -41,6 +41,8 @@ CREATE TABLE records (
     identity TEXT, file_identity TEXT, name TEXT, description TEXT, type TEXT, rank INTEGER, created TEXT,
     updated TEXT, source TEXT, evidence TEXT, is_named INTEGER
 );
+CREATE TABLE seen (digest TEXT);
+INSERT INTO seen VALUES ('');
 CREATE INDEX by_identity ON records (identity);
 CREATE INDEX by_file_identity ON records (file_identity);
 CREATE INDEX by_rank ON records (rank, updated DESC, slug);
@@ -52,6 +54,11 @@ PRAGMA user_version = {_VERSION};
 
 Look = tuple[str, int, int, int]
 """A record's file by its slug: when it was changed last, by the clock of the file system in ns, its size and inode."""
+
+
+def _hash(look: Look) -> int:
+    """The same in every process, as that of a text is not; a new name is a change of the file, too."""
+    return hash(look[1:])
 
 
 class RecordCache:
@@ -138,12 +145,15 @@ class RecordCache:
         return kept
 
     def _update(self, db: sqlite3.Connection, looks: Set[Look], parse: Callable[[str], Record | None]) -> None:
+        digest = sum(map(_hash, looks))
+        if db.execute("SELECT digest FROM seen").fetchone() == (str(digest),):
+            return
         known = set(db.execute("SELECT slug, changed, size, inode FROM records"))
         changed = looks - known
         gone = [(slug,) for slug in {look[0] for look in known - looks} - {look[0] for look in changed}]
-        if not gone and not changed:
-            return
+        is_proof = all(not self._is_racy(look) for look in changed)
         with db:
+            db.execute("UPDATE seen SET digest = ?", (str(digest) if is_proof else "",))
             db.executemany("DELETE FROM words WHERE rowid = (SELECT id FROM records WHERE slug = ?)", gone)
             db.executemany("DELETE FROM records WHERE slug = ?", gone)
             for look in sorted(changed):
@@ -151,8 +161,7 @@ class RecordCache:
 
     def _put(self, db: sqlite3.Connection, look: Look, record: Record | None) -> None:
         slug, changed, size, inode = look
-        is_racy = self._now_ns() - changed < _RACY_NS
-        row = {"slug": slug, "changed": 0 if is_racy else changed, "size": size, "inode": inode}
+        row = {"slug": slug, "changed": 0 if self._is_racy(look) else changed, "size": size, "inode": inode}
         row["is_record"] = record is not None
         texts: list[str] = []
         if record is not None:
@@ -167,6 +176,9 @@ class RecordCache:
         if texts:
             values = (cursor.lastrowid, *(" ".join(words_of(text)) for text in texts))
             db.execute("INSERT INTO words (rowid, name, description, text) VALUES (?, ?, ?, ?)", values)
+
+    def _is_racy(self, look: Look) -> bool:
+        return self._now_ns() - look[1] < _RACY_NS
 
     def _connection(self) -> sqlite3.Connection:
         if self._db is None:
