@@ -396,7 +396,7 @@ def summarized(start, turn, server, **settings):
 
 def test_what_a_summary_finds_worth_remembering_becomes_a_record_and_the_person_is_told(api, start, turn, big):
     server = api([reply("One."), reply("Two."), reply(SUMMARY + "\n" + REMEMBER), reply("Three.")])
-    session, events = summarized(start, turn, server)
+    session, events = summarized(start, turn, server, memory_select="off")
     record = (big / ".memory/tabs-in-go.md").read_text()
     assert "type: feedback" in record and record.endswith("\nThe person wants tabs in all Go files.\n")
     assert f"source: session {session.transcript.session}" in record
@@ -439,7 +439,7 @@ def test_a_summary_changes_no_record_that_is_there_and_says_what_it_would_say(ap
     )
     notes = "\n".join(("", "## Remember", *lines))
     server = api([reply("One."), reply("Two."), reply(SUMMARY + notes)])
-    session, events = summarized(start, turn, server)
+    session, events = summarized(start, turn, server, memory_select="off")
     assert (
         record.read_text() == "# Tabs in Go\n\nAsk Anna first.\n" and broken.read_text() == "---\nname: Zeta\nno end\n"
     )

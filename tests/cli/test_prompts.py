@@ -33,4 +33,4 @@ def test_an_ejected_prompt_counts_and_is_never_written_over(workspace):
 def test_a_name_that_is_no_prompt_is_wrong_usage(workspace):
     for line in ("show nothing", "eject ../models", "show ../../README"):
         done = tinyclaw("prompts", *line.split(), cwd=workspace)
-        assert done.returncode == 2 and "there are: base, hints, summarize" in done.stderr
+        assert done.returncode == 2 and f"there are: {', '.join(NAMES)}" in done.stderr

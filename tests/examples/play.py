@@ -49,7 +49,7 @@ def opened(
             workspace=Workspace.find(root, root.parent / "user"),
             environment={"PATH": PATH, **environment},
             clock=clock,
-            flags=flags,
+            flags={"memory_extract": "off", "memory_consolidate": "off", **flags},
             resume=session,
             strict=strict,
         )

@@ -235,7 +235,7 @@ def test_two_processes_and_a_person_lose_nothing(tmp_path: Path):
     memory.folder.mkdir()
     path = memory.folder / "MEMORY.md"
     path.write_text("# Memory\n")
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name], cwd=root, stderr=subprocess.PIPE)
         for name in ("one", "two")
