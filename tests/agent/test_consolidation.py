@@ -61,8 +61,8 @@ def test_near_duplicates_are_proposed_and_merged_when_the_person_accepts(api, st
     assert {name: (memory / name).read_bytes() for name in before if name != "MEMORY.md"} == {
         name: data for name, data in before.items() if name != "MEMORY.md"
     }
-    turn(session, "Again")
-    assert len(asked(server, small=True)) == 1
+    assert notices(turn(session, "Again")) == [] and len(asked(server, small=True)) == 1
+    assert start(server, **ON).notices == [".memory/PROPOSAL.md waits for you: tinyclaw memory accept, or reject"]
     (outcome,) = list(proposal.accept(session.memory))
     assert outcome.is_done and outcome.text.startswith("merged tabs-in-go-one, ")
     assert names(memory) == ["MEMORY.md", "tabs-in-go.md", "wiki.md"]

@@ -32,6 +32,7 @@ from tinyclaw.stamp import stamp
 from tinyclaw.state.ledger import Ledger
 from tinyclaw.state.leftovers import clear_leftovers
 from tinyclaw.state.live import LiveFiles
+from tinyclaw.state.memory import proposal
 from tinyclaw.state.memory.store import Memory
 from tinyclaw.state.outputs import Outputs
 from tinyclaw.state.redaction import Masker
@@ -130,6 +131,8 @@ def open_session(options: Options) -> Session:
         blocks, load_image = resumed.blocks, image_loader(workspace)
         session.sent = last_sent(blocks, session.conversation, session.prefixes, load_image, options.clock())
     session.notices += [str(diagnostic) for diagnostic in diagnostics]
+    if proposal.is_waiting(session.memory):
+        session.notices.append(f"{proposal.PATH} waits for you: tinyclaw memory accept, or reject")
     session.notices += [str(rescued) for rescued in clear_leftovers(written_folders(session))]
     return session
 

@@ -53,9 +53,13 @@ def show(name: str, directory: str | None) -> int:
     """Print a record; its file and facts go to stderr."""
     from tinyclaw.width import harmless
 
-    record = _found(_memory(directory), name)
+    memory = _memory(directory)
+    record = _found(memory, name)
     facts = f"{record.path}: {record.type}, updated {record.updated or 'at an unknown time'}"
-    click.echo(harmless(f"{facts}{f', from {record.source}' if record.source else ''}"), err=True)
+    source = f", from {record.source}" if record.source else ""
+    standing, place = memory.doubts(record)
+    doubt = {"changed": f"; stale: {place} changed", "missing": f"; stale: {place} is gone"}.get(standing, "")
+    click.echo(harmless(f"{facts}{source}{doubt}"), err=True)
     click.echo(harmless(record.text))
     return 0
 

@@ -24,6 +24,8 @@ def recall(
     if name.strip():
         return shown(ctx, found(ctx, name))
     heads, count = ctx.memory.search(search, _MOST)
-    lines = [f"{ctx.mask(each.index_line)} (updated {each.updated or 'at an unknown time'})" for each in heads]
+    lines = [
+        f"{ctx.mask(str(ctx.memory.line(each)))} (updated {each.updated or 'at an unknown time'})" for each in heads
+    ]
     more = f"\n{count - _MOST:,} more; give more words." if count > _MOST else ""
     return ToolOutput("\n".join(lines) + more if lines else "no record has any of these words.")

@@ -30,7 +30,8 @@ class Line(NamedTuple):
     place: str = ""
 
     def __str__(self) -> str:
-        doubt = f" (verify before use: {self.place} changed)" if self.standing == "changed" else ""
+        said = {"changed": "changed", "missing": "is gone"}.get(self.standing, "")
+        doubt = f" (verify before use: {self.place} {said})" if said else ""
         dash = "" if self.head.description or not doubt else " —"
         return f"{self.head.index_line}{dash}{doubt}"
 

@@ -222,6 +222,10 @@ class Memory:
         worst: Standing = "missing" if "missing" in found else "changed" if "changed" in found else "holds"
         return worst, ", ".join(found.get(worst, []))
 
+    def line(self, head: Head) -> Line:
+        """The record's line for an index, with what is doubtful of it."""
+        return Line(head, *self.doubts(head))
+
     def _standing(self, evidence: Evidence) -> Standing:
         """Read again only where the file's signature says so."""
         look = _look(self._root / evidence.path)
@@ -322,7 +326,7 @@ class Memory:
         for head in self._ranked():
             for each in head.evidence:
                 watched.setdefault(self._root / each.path, _look(self._root / each.path))
-            yield Line(head, *self.doubts(head))
+            yield self.line(head)
 
     def _ranked(self) -> Iterator[Head]:
         start = 0
