@@ -84,52 +84,43 @@ class SnapshotReader:
     ) -> None:
         self._workspace = workspace
         self._now = now
-        self._max_records = max_records
         self._live = live
         self._mask = mask
-        self._patterns = tuple(patterns)
+        self._patterns = {pattern: _Pattern.of(pattern, workspace, max_records) for pattern in patterns}
         self._decoded: dict[bool, dict[Path, tuple[FileRead, StateFile | None]]] = {False: {}, True: {}}
-        self._folders: dict[tuple[str, Path], _Folder] = {}
 
     def take(self, facts: Mapping[str, str]) -> Snapshot:
         """Read what changed since the last snapshot; what is proven unchanged costs one stat."""
-        found = {pattern: tuple(self._find(pattern)) for pattern in self._patterns}
-        unread: dict[str, int] = {}
-        for (pattern, _), folder in self._folders.items():
-            unread[pattern] = unread.get(pattern, 0) + folder.unread
-        return Snapshot(found, facts, unread)
+        found = {name: tuple(self._find(pattern)) for name, pattern in self._patterns.items()}
+        return Snapshot(found, facts, {name: pattern.unread for name, pattern in self._patterns.items()})
 
     def take_documents(self) -> Snapshot:
         """What the single files say now: no facts, and no folders of records, which cost a stat for each record."""
-        return Snapshot({pattern: tuple(self._find(pattern)) for pattern in self._patterns if "*" not in pattern})
+        single = {name: pattern for name, pattern in self._patterns.items() if not pattern.folders}
+        return Snapshot({name: tuple(self._find(pattern)) for name, pattern in single.items()})
 
     def file(self, shown: str) -> StateFile | None:
-        """The file that is called ``shown``, as ``StateFile.path`` has it, as it stands now; None when it is absent."""
+        """The file that is called ``shown``, as ``StateFile.path`` has it, as it stands now; None when it is absent.
+
+        What leads out of where it is looked for counts as absent.
+        """
         private = shown.startswith("~/")
-        if ".." in Path(shown).parts or Path(shown).is_absolute():
+        name = Path(shown.removeprefix("~/"))
+        if name.is_absolute() or ".." in name.parts:
             return None
-        path = self._workspace.user_dir / shown.removeprefix("~/") if private else self._workspace.root / shown
-        return next(self._files([path], private), None)
+        return next(
+            self._files([(self._workspace.user_dir if private else self._workspace.root) / name], private), None
+        )
 
     def wrote(self, path: str, revision: str) -> None:
         """Tell of an own write to a workspace file, so that the next snapshot does not wait for it to stand still."""
         self._live.wrote(self._workspace.root / path, revision)
 
-    def _find(self, pattern: str) -> Iterator[StateFile]:
-        private = pattern.startswith(USER)
-        is_chain = pattern.startswith(CHAIN)
-        names = pattern.removeprefix(USER).removeprefix(CHAIN)
-        root = self._workspace.user_dir if private else self._workspace.root
-        for top in self._workspace.chain() if is_chain else (root,):
-            if "*" in names:
-                folder_name, _, ending = names.partition("*")
-                records = self._folders.get((pattern, top))
-                if records is None:
-                    records = _Folder(top / folder_name, ending, self._max_records)
-                    self._folders[pattern, top] = records
-                yield from self._records(records, private)
-            else:
-                yield from islice(self._files([top / name for name in names.split("|")], private), 1)
+    def _find(self, pattern: _Pattern) -> Iterator[StateFile]:
+        for folder in pattern.folders:
+            yield from self._records(folder, pattern.private)
+        for paths in pattern.paths:
+            yield from islice(self._files(paths, pattern.private), 1)
 
     def _records(self, folder: _Folder, private: bool) -> Sequence[StateFile]:
         """The files of a folder of records. There may be hundreds, so what stands costs a stat each and no more."""
@@ -270,6 +261,30 @@ class _Folder:
 
     def _record(self, entry: str) -> str:
         return entry + self._ending if self._has_folders else entry
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """Where files are looked for: in folders of records, or as the first of each tuple of paths that is there."""
+
+    private: bool
+    folders: tuple[_Folder, ...]
+    paths: tuple[tuple[Path, ...], ...]
+
+    @classmethod
+    def of(cls, pattern: str, workspace: Workspace, max_records: int) -> _Pattern:
+        private = pattern.startswith(USER)
+        names = pattern.removeprefix(USER).removeprefix(CHAIN)
+        root = workspace.user_dir if private else workspace.root
+        tops = workspace.chain() if pattern.startswith(CHAIN) else (root,)
+        if "*" not in names:
+            return cls(private, (), tuple(tuple(top / name for name in names.split("|")) for top in tops))
+        folder, _, ending = names.partition("*")
+        return cls(private, tuple(_Folder(top / folder, ending, max_records) for top in tops), ())
+
+    @property
+    def unread(self) -> int:
+        return sum(folder.unread for folder in self.folders)
 
 
 def _look(name: str) -> _Look:
