@@ -12,6 +12,9 @@ from tests.messages_api import reply
 from tinyclaw.agent.events import PermissionAsked, ToolFinished, TurnEnded
 from tinyclaw.agent.loop import run_turn
 from tinyclaw.agent.restrictions import active_skills
+from tinyclaw.state.transcript.content import user_text
+from tinyclaw.state.transcript.fold import conversation_of
+from tinyclaw.state.transcript.grammar import Block
 
 LOAD = ("load_skill", {"name": "look"})
 LIST = ("bash", {"command": "ls"})
@@ -199,6 +202,21 @@ def test_between_turns_no_skill_is_active(api, start, turn, put):
     session = start(api([reply(tools=[LOAD]), reply("Done.")]))
     turn(session)
     assert active_skills(session.conversation) == ()
+
+
+def test_the_persons_next_text_ends_it_even_where_the_end_of_the_turn_was_taken_out():
+    call, result = (
+        {"m": 2, "id": "t1", "name": "load_skill"},
+        {"m": 3, "id": "t1", "revisions": {"skills/x/SKILL.md": "1"}},
+    )
+    blocks = [
+        user_text("first", 1, "now"),
+        Block("tool_use", call, '{"name": "x"}'),
+        Block("tool_result", result, "Skill x"),
+        user_text("[a background command ended]", 3, "now", opens_turn=False),
+    ]
+    assert active_skills(conversation_of(blocks)) == (("x", "skills/x/SKILL.md"),)
+    assert active_skills(conversation_of([*blocks, user_text("second", 5, "now")])) == ()
 
 
 def test_a_result_that_lost_its_facts_finds_the_skill_by_name_and_a_path_out_is_not_followed(

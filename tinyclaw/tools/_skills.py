@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,15 +84,6 @@ def allows(entries: Iterable[str], name: str, arguments: Mapping[str, Any]) -> b
     return name == LOAD_SKILL or any(_lets_through(entry, name, arguments) for entry in entries)
 
 
-def unknown_entries(entries: Iterable[str], names: Iterable[str]) -> Iterator[str]:
-    """The entries that let nothing through, for no tool is called so or they are not understood."""
-    known = {name.casefold() for name in names}
-    for entry in entries:
-        parts = _ENTRY.fullmatch(entry)
-        if parts is None or parts[1].casefold() not in known or not _is_understood(parts[1], parts[2]):
-            yield entry
-
-
 def _lets_through(entry: str, name: str, arguments: Mapping[str, Any]) -> bool:
     parts = _ENTRY.fullmatch(entry)
     if parts is None or parts[1].casefold() != name.casefold() or not _is_understood(parts[1], parts[2]):
@@ -120,7 +111,7 @@ def _words(pattern: str) -> list[str]:
 def simple_command(command: str) -> list[str] | None:
     """The words of ``command`` if it is one simple command and nothing more; None in case of doubt.
 
-    It has no separator, pipe, redirection, substitution, variable, line break or assignment.
+    Then it has no separator, pipe, redirection, substitution, variable, line break or assignment.
     """
     quote = ""
     chars = iter(command)
