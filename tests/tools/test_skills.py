@@ -116,6 +116,11 @@ def test_a_pattern_that_is_not_understood_lets_nothing_through(entry: str):
     assert not bash("git status", entry) and not bash("ls", entry) and not bash("", entry)
 
 
+@pytest.mark.parametrize("command", ["X=1 git", "X=", "X+=1 git", "X[0]=1 git"])
+def test_a_command_that_begins_with_an_assignment_is_no_simple_command(command: str):
+    assert simple_command(command) is None and not bash(command, f"Bash({command.split()[0]}:*)")
+
+
 def test_a_command_of_another_type_is_not_let_through():
     assert not allows(["Bash(git:*)"], "bash", {"command": ["git"]}) and not allows(["Bash(git:*)"], "bash", {})
 
