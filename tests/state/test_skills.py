@@ -128,6 +128,19 @@ def test_a_link_out_of_the_workspace_is_not_followed_and_said(place: Place, tmp_
     assert place.faults == ["skills/x/SKILL.md: is a link out of the workspace and is not followed"]
 
 
+def test_links_that_lead_nowhere_are_said(place: Place):
+    place.write("skills/good/SKILL.md", skill("good"))
+    (place.workspace.root / "skills/gone").symlink_to("nowhere")
+    (place.workspace.root / "skills/a").mkdir()
+    (place.workspace.root / "skills/a/SKILL.md").symlink_to("../nowhere")
+    (place.workspace.root / "skills/alias").symlink_to("good")
+    assert [fault for fault in place.faults if "nowhere" in fault] == [
+        "skills/a/SKILL.md: is a link that leads nowhere; mend or delete the link",
+        "skills/gone: is a link that leads nowhere; mend or delete the link",
+    ]
+    assert place.only().name == "good"
+
+
 # Names
 
 
@@ -259,6 +272,8 @@ ALLOWED = {
     "lines": ("allowed-tools:\n  - Read\n  - Grep Glob", ("Read", "Grep", "Glob")),
     "quoted": ('allowed-tools: "Read Grep"', ("Read", "Grep")),
     "another spelling": ("Allowed_Tools: Read", ("Read",)),
+    "a third": ("allowedTools: Read", ("Read",)),
+    "a word of its own": ("license: allowed-tools are free", None),
     "none": ("license: MIT", None),
     "in the metadata": ("metadata:\n  allowed-tools: Read", None),
 }
@@ -281,6 +296,7 @@ UNCLEAR = {
     "twice": "allowed-tools: Read\nallowed-tools: Bash",
     "in two spellings": "allowed-tools: Read\nallowed_tools: Bash",
     "swallowed by the line before": "license: MIT: x\n  allowed-tools: Read",
+    "without its colon": "allowed-tools Read",
     "never closed": "allowed-tools: Read\n\nno fence",
     "an alias": "allowed-tools: *",
 }
@@ -294,6 +310,7 @@ def test_allowed_tools_that_cannot_be_understood_allow_nothing_and_it_is_said(pl
     assert allowed == () or (case == "an alias" and allowed == ("*",))
     assert any("allowed-tools" in fault and ":4: " in fault for fault in place.faults) or case in (
         "swallowed by the line before",
+        "without its colon",
         "never closed",
     )
     assert any("allowed-tools" in fault for fault in place.faults), place.faults

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tinyclaw.errors import StateError
 from tinyclaw.state.documents import StrictHead, read_strictly
 from tinyclaw.state.files import read, revision_of
-from tinyclaw.state.skills import FILE_NAMES, PLACES, name_faults, normal, skill_of
+from tinyclaw.state.skills import FILE_NAMES, name_faults, normal, skill_folders, skill_of
 from tinyclaw.state.snapshot import MAX_STATE_BYTES, StateFile
 from tinyclaw.state.workspace import Workspace
 from tinyclaw.types import Diagnostic
@@ -65,21 +65,9 @@ def validate(folder: Path, shown: str = "", within: Path | None = None) -> Verdi
 
 def validate_all(workspace: Workspace) -> Iterator[Verdict]:
     """Check every folder in which a skill is looked for, the nearest first."""
-    for base in reversed(workspace.chain()):
-        for path in (path for place in PLACES for path in _folders(base / place)):
-            yield validate(path, workspace.relative(path), workspace.root)
-    for path in _folders(workspace.user_dir / "skills"):
-        yield validate(path, f"~/{path.relative_to(workspace.user_dir)}")
-
-
-def _folders(place: Path) -> list[Path]:
-    """What lies in a folder of skills and is a folder, or a link, and not hidden."""
-    try:
-        with os.scandir(place) as entries:
-            names = sorted(each.name for each in entries if each.is_dir(follow_symlinks=False) or each.is_symlink())
-    except OSError:
-        return []
-    return [place / name for name in names if not name.startswith(".")]
+    for path, shown in skill_folders(workspace):
+        is_private = path.is_relative_to(workspace.user_dir)
+        yield validate(path, shown, None if is_private else workspace.root)
 
 
 def _refused(place: str, message: str, mend: str) -> Verdict:

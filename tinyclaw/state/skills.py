@@ -7,6 +7,7 @@ is never used as a path; of several with one name the nearest counts. ``skill_ch
 
 from __future__ import annotations
 
+import os
 import re
 import time
 import unicodedata
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
+from pathlib import Path
 
 from tinyclaw.state.documents import Document
 from tinyclaw.state.live import LiveFiles
@@ -34,9 +36,11 @@ PATTERNS = (*_SKILLS, *_MISPLACED)
 """What a snapshot must hold for ``catalog_of``."""
 
 _ALLOWED = "allowed-tools"
-_MENTION = r"[\"']?allowed[-_]tools[\"']?[ \t]*:"
+_MENTION = r"[\"']?allowed[-_ ]?tools\b"
 _MENTIONED = re.compile(rf"(?im)^[ \t]*{_MENTION}")
-_AT_TOP = re.compile(rf"(?im)^{_MENTION}")
+_AS_FIELD = re.compile(rf"(?im)^[ \t]*{_MENTION}[\"']?[ \t]*:")
+_AT_TOP = re.compile(rf"(?im)^{_MENTION}[\"']?[ \t]*:")
+_SEPARATORS = re.compile(r"[-_ ]")
 _ENTRY = re.compile(r"[^\s,()]+(?:\([^()]*\))?")
 _MOST_FOUND = 10_000
 _WORD = re.compile(r"\w+")
@@ -111,7 +115,34 @@ def find_skills(workspace: Workspace, mask: Callable[[str], str]) -> Catalog:
     """All skills that are there now. Reads every one of them: not for the path of a request."""
     live = LiveFiles(time.time, lambda seconds: None, limit_bytes=MAX_STATE_BYTES)
     reader = SnapshotReader(workspace, live, mask, PATTERNS, time.time, max_records=_MOST_FOUND)
-    return catalog_of(reader.take({}))
+    catalog = catalog_of(reader.take({}))
+    dangling = tuple(fault for path, shown in skill_folders(workspace) for fault in _dangling(path, shown))
+    return replace(catalog, misplaced=(*catalog.misplaced, *dangling))
+
+
+def skill_folders(workspace: Workspace) -> Iterator[tuple[Path, str]]:
+    """Every folder, or link, in which a skill is looked for, nearest first, and how it is called."""
+    for base in reversed(workspace.chain()):
+        for place in PLACES:
+            yield from ((path, workspace.relative(path)) for path in _listed(base / place))
+    for path in _listed(workspace.user_dir / "skills"):
+        yield path, f"~/{path.relative_to(workspace.user_dir).as_posix()}"
+
+
+def _listed(place: Path) -> list[Path]:
+    try:
+        with os.scandir(place) as entries:
+            names = sorted(each.name for each in entries if each.is_dir(follow_symlinks=False) or each.is_symlink())
+    except OSError:
+        return []
+    return [place / name for name in names if not name.startswith(".")]
+
+
+def _dangling(folder: Path, shown: str) -> Iterator[Diagnostic]:
+    names = {folder: shown, **{folder / name: f"{shown}/{name}" for name in FILE_NAMES}}
+    for path, name in names.items():
+        if path.is_symlink() and not os.path.lexists(os.path.realpath(path)):
+            yield Diagnostic(one_line(name), None, "is a link that leads nowhere", "mend or delete the link")
 
 
 def catalog_of(snapshot: Snapshot) -> Catalog:
@@ -235,8 +266,8 @@ def _allowed(document: Document) -> tuple[str, ...] | None:
     """The entries of ``allowed-tools``; empty, with a diagnostic, for what may mean that but cannot be understood."""
     is_framed = document.body != document.text
     head = document.text.removesuffix(document.body) if is_framed else document.text
-    names = [name for name in document.fields if name.casefold().replace("_", "-") == _ALLOWED]
-    is_hidden = (document.diagnostics or not is_framed) and _MENTIONED.search(head)
+    names = [name for name in document.fields if _SEPARATORS.sub("", name.casefold()) == "allowedtools"]
+    is_hidden = _AS_FIELD.search(head) if not is_framed else document.diagnostics and _MENTIONED.search(head)
     if not names and not is_hidden:
         return None
     is_clear = len(names) == 1 and len(_AT_TOP.findall(head)) <= 1
