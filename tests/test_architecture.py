@@ -56,6 +56,7 @@ def test_every_tool_tells_the_model_what_it_does():
         "forget",
         "glob",
         "grep",
+        "load_skill",
         "plan",
         "read",
         "recall",

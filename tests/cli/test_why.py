@@ -148,6 +148,17 @@ def test_what_was_cut_or_is_kept_elsewhere_is_told(workspace, run, ask):
     assert ".md:4567 has it: of that result only head and tail were sent" in ask("4567")[2]
 
 
+def test_a_skill_that_was_loaded_is_told_as_a_file_that_was_read(workspace, run, ask):
+    (workspace / "skills/sew").mkdir(parents=True)
+    (workspace / "skills/sew/SKILL.md").write_text("---\nname: sew\ndescription: Sews.\n---\n\nTake a needle.\n")
+    run([reply(tools=[("load_skill", {"name": "sew"})]), reply("Done.")])
+    assert "read by the model" in ask("skills/sew/SKILL.md")[2]
+    assert "the result of load_skill" in ask("Take a needle")[2]
+    run([reply("Hello.")], "hello")
+    code, _, others = ask("skills/sew/SKILL.md")
+    assert code == 1 and "no call of this session loaded it" in others
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-import tinyclaw.context.sources.skills as skills_source
 from tests.context.conftest import TARGET, Bench
 from tinyclaw.context.source import Limits
 from tinyclaw.errors import StateError
+from tinyclaw.state.skills import skill_of
 from tinyclaw.state.snapshot import MAX_RECORDS
 from tinyclaw.state.transcript.prefixes import PrefixStore
 
@@ -133,13 +133,25 @@ def skill(name: str, description: str) -> str:
     return f"---\nname: {name}\ndescription: {description}\n---\n\nbody of {name}\n"
 
 
-def test_the_catalog_names_each_skill_once_nearest_first_and_never_its_body(bench: Bench):
-    bench.write("skills/a/SKILL.md", skill("a", "first one"))
-    bench.write(".claude/skills/b/SKILL.md", skill("a", "shadowed"))
-    bench.write("~/skills/c/SKILL.md", skill("c", "of the user"))
-    text = system_text(bench.peek())
-    assert "- a (skills/a/SKILL.md): first one" in text and "- c (~/skills/c/SKILL.md): of the user" in text
-    assert "shadowed" not in text and "body of" not in text
+def catalog_lines(working) -> list[str]:
+    text = system_text(working)
+    catalog = text[text.index("# Skills") : text.index("# Memory")]
+    return [line for line in catalog.split("\n") if line.startswith(("- ", "["))]
+
+
+def test_the_catalog_names_each_skill_once_nearest_first_and_never_its_body(deep: Bench):
+    deep.write("skills/a/SKILL.md", skill("a", "first one"))
+    deep.write(".claude/skills/b/SKILL.md", skill("a", "shadowed"))
+    deep.write("~/skills/c/SKILL.md", skill("c", "of the user"))
+    deep.write("sub/.agents/skills/d/skill.md", skill("c", "of a nearer folder"))
+    working = deep.peek()
+    assert catalog_lines(working) == ["- a: first one", "- c: of a nearer folder"]
+    assert "call load_skill" in system_text(working) and "body of" not in system_text(working)
+
+
+def test_skills_of_a_folder_beside_the_way_are_not_in_the_catalog(bench: Bench):
+    bench.write("sub/skills/a/SKILL.md", skill("a", "elsewhere"))
+    assert "# Skills" not in system_text(bench.peek())
 
 
 @pytest.mark.parametrize(
@@ -148,23 +160,21 @@ def test_the_catalog_names_each_skill_once_nearest_first_and_never_its_body(benc
 def test_a_skill_with_a_careless_description_is_listed_all_the_same(bench: Bench, description):
     bench.write("skills/bad/SKILL.md", skill("bad", description))
     bench.write("skills/good/SKILL.md", skill("good", "fine"))
-    text = system_text(bench.peek())
-    assert f"- bad (skills/bad/SKILL.md): {description}" in text and "- good" in text
+    working = bench.peek()
+    assert catalog_lines(working) == [f"- bad: {description}", "- good: fine"]
+    assert len(working.notes) == 1 and "skills/bad/SKILL.md:3: " in working.notes[0], "it is told once, with its line"
+    assert "quote the value" in working.notes[0]
 
 
 BROKEN = {
     "never closed": (
         "---\nname: bad\ndescription: does it\n",
-        "- bad (skills/bad/SKILL.md): no description",
-        "never closed",
+        "- bad: no description; load it to see",
+        "skills/bad/SKILL.md:1: the frontmatter is never closed",
     ),
-    "no fields": ("just text\n", "- bad (skills/bad/SKILL.md): no description; see the file", "has no description"),
-    "a list": (
-        "---\nname: [a, b]\ndescription: fine\n---\n",
-        "- bad (skills/bad/SKILL.md): fine",
-        "is a list, not text",
-    ),
-    "binary": (b"---\nname: \0\n---\n", "- bad (skills/bad/SKILL.md): holds NUL bytes", "SKILL.md:2: holds NUL"),
+    "no fields": ("just text\n", "- bad: no description; load it to see", "skills/bad/SKILL.md:1: has no frontmatter"),
+    "a list": ("---\nname: [a, b]\ndescription: fine\n---\n", "- bad: fine", 'SKILL.md:2: "name" is a list, not text'),
+    "binary": (b"---\nname: \0\n---\n", "- bad: cannot be used: skills/bad/SKILL.md:2: holds NUL", "SKILL.md:2: holds"),
 }
 
 
@@ -174,46 +184,70 @@ def test_a_broken_skill_is_listed_with_what_can_be_read_and_the_person_is_told(b
     bench.write("skills/bad/SKILL.md", text)
     bench.write("skills/good/SKILL.md", skill("good", "fine"))
     working = bench.peek()
-    assert line in system_text(working) and "- good (skills/good/SKILL.md): fine" in system_text(working)
-    assert any(note.startswith("(skills): skills/bad/SKILL.md") and told in note for note in working.notes)
+    bad, good = catalog_lines(working)
+    assert bad.startswith(line) and good == "- good: fine"
+    (note,) = working.notes
+    assert note.startswith("(skills): skills/bad/SKILL.md") and told in note
 
 
 def test_a_hidden_skill_is_told_to_the_person_and_many_faults_are_counted(bench: Bench):
     bench.write("skills/a/SKILL.md", skill("a", "near"))
     bench.write("~/skills/a/SKILL.md", skill("a", "far"))
-    assert bench.peek().notes == ("(skills): ~/skills/a/SKILL.md: is hidden by the nearer skill of the same name, a",)
+    (note,) = bench.peek().notes
+    assert "(skills): ~/skills/a/SKILL.md: is hidden by skills/a/SKILL.md, which has the same name" in note
     for number in range(9):
         bench.write(f"skills/bad{number}/SKILL.md", "no frontmatter\n")
     assert "and 7 more; tinyclaw doctor lists them" in bench.peek().notes[0]
 
 
-def test_a_catalog_over_its_budget_says_how_many_are_missing_and_how_to_find_them(bench: Bench):
-    for number in range(MAX_RECORDS + 10):
-        bench.write(f"skills/s{number:04}/SKILL.md", skill(f"s{number:04}", "does " * 20))
+def test_a_skill_file_that_is_no_skill_is_told_to_the_person_even_where_there_are_no_others(bench: Bench):
+    bench.write("skills/SKILL.md", skill("a", "d"))
     working = bench.peek()
+    assert "# Skills" not in system_text(working)
+    assert ["skills/SKILL.md: is in no folder of its own" in note for note in working.notes] == [True]
+
+
+def test_a_catalog_over_its_budget_shortens_descriptions_before_skills_fall_out(bench: Bench):
+    long = "what it does. " * 40
+    for number in range(20):
+        bench.write(f"skills/s{number:02}/SKILL.md", skill(f"s{number:02}", long))
+    whole = catalog_lines(bench.peek())
+    assert [len(line) for line in whole] == [len(f"- s00: {long}".strip())] * 20
+    shorter = catalog_lines(bench.peek(limits=Limits(catalog_bytes=6_000)))
+    assert [line[:7] for line in shorter] == [line[:7] for line in whole]
+    assert {len(line) for line in shorter} == {len("- s00: ") + 256} and all(line.endswith("…") for line in shorter)
+
+
+def test_a_catalog_far_over_its_budget_keeps_the_nearest_and_says_how_many_are_missing(bench: Bench):
+    for number in range(MAX_RECORDS + 10):
+        bench.write(f"~/skills/s{number:04}/SKILL.md", skill(f"s{number:04}", "does " * 20))
+    bench.write("skills/zebra/SKILL.md", skill("zebra", "is near"))
+    working = bench.peek(limits=Limits(catalog_bytes=8_000))
+    *lines, more = catalog_lines(working)
+    count = MAX_RECORDS + 11
+    assert 100 < len(lines) < MAX_RECORDS and "- zebra: is near" in lines and lines == sorted(lines)
+    missing = count - len(lines)
+    assert more == f"[{missing} of {count} skills do not fit here; load_skill with a word finds them.]"
+    assert any(f"{missing} of {count} skills do not fit here; see: tinyclaw skills list" in n for n in working.notes)
     text = system_text(working)
-    listed = text.count("SKILL.md): does")
-    assert 50 < listed < MAX_RECORDS
-    missing = MAX_RECORDS + 10 - listed
-    assert f"[{missing} of {MAX_RECORDS + 10} skills do not fit here; list the skill folders to see them.]" in text
-    assert any(f"{missing} of {MAX_RECORDS + 10} skills" in note for note in working.notes)
-    assert len(text[text.index("# Skills") : text.index("# Memory")].encode()) <= 16 * 1024 + 200
+    assert len(text[text.index("# Skills") : text.index("# Memory")].encode()) <= 8_000 + 200
 
 
 def test_names_and_descriptions_of_skills_stay_on_their_line(bench: Bench):
     bench.write("skills/a/SKILL.md", '---\nname: "a\\n# Rules"\ndescription: |\n  one\n  # two\n---\n')
-    assert "- a # Rules (skills/a/SKILL.md): one # two" in system_text(bench.peek())
-    bench.write("skills/a/SKILL.md", skill("a", "word " * 100))
-    line = next(line for line in system_text(bench.peek()).split("\n") if line.startswith("- a "))
-    assert line.endswith("…") and len(line) < 340
+    bench.write("skills/b\n# Rules/SKILL.md", "---\ndescription: d\n---\n")
+    assert catalog_lines(bench.peek()) == ["- a: one # two", "- b # Rules: d"]
+    bench.write("skills/a/SKILL.md", skill("a", "word " * 1000))
+    line = catalog_lines(bench.peek())[0]
+    assert line.endswith("…") and len(line) == len("- a: ") + 1024
 
 
 def test_the_catalog_is_not_parsed_again_when_nothing_changed(bench: Bench):
     bench.write("skills/a/SKILL.md", skill("a", "words"))
     bench.compile()
-    before = skills_source._skill.cache_info().misses
+    before = skill_of.cache_info()
     bench.compile()
-    assert skills_source._skill.cache_info().misses == before
+    assert skill_of.cache_info() == before
 
 
 def test_a_skill_edited_in_place_is_seen_at_the_next_compile(bench: Bench):

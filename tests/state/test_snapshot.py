@@ -16,7 +16,8 @@ from tinyclaw.state.workspace import Workspace
 
 SKILLS = "skills/*/SKILL.md"
 CHAIN = "chain:AGENTS.md|CLAUDE.md"
-PATTERNS = ("PLAN.md", ".memory/MEMORY.md", "user:AGENTS.md", CHAIN, SKILLS, "user:skills/*/SKILL.md")
+NEARER = "chain:.agents/skills/*/SKILL.md|skill.md"
+PATTERNS = ("PLAN.md", ".memory/MEMORY.md", "user:AGENTS.md", CHAIN, SKILLS, NEARER, "user:skills/*/SKILL.md")
 
 
 class Place:
@@ -331,3 +332,39 @@ def test_an_own_write_is_not_waited_for(tmp_path: Path):
     place.write("PLAN.md", "two\n")
     place.reader.wrote("PLAN.md", revision_of(b"two\n"))
     assert place.texts("PLAN.md") == [("PLAN.md", "two\n")] and waited == []
+
+
+def test_records_are_found_in_each_folder_on_the_way_to_where_we_work_and_in_no_other(place: Place):
+    for folder in ("", "sub/", "sub/deep/", "other/"):
+        place.write(f"{folder}.agents/skills/a/SKILL.md", folder)
+    assert [text for _, text in place.texts(NEARER)] == ["", "sub/", "sub/deep/"]
+    for number in range(MAX_RECORDS + 2):
+        for folder in ("", "sub/"):
+            place.write(f"{folder}.agents/skills/s{number:04}/SKILL.md", "x")
+    assert place.reader.take({}).unread[NEARER] == 6
+
+
+def test_another_name_of_a_record_counts_where_the_first_is_not_there_as_it_comes_and_goes(place: Place):
+    low = place.write(".agents/skills/a/skill.md", "low")
+    place.write(".agents/skills/b/SKILL.md", "b")
+    paths = [".agents/skills/a/skill.md", ".agents/skills/b/SKILL.md"]
+    assert [[path for path, _ in place.texts(NEARER)] for _ in range(2)] == [paths] * 2
+    place.write(".agents/skills/a/skill.md", "lower")
+    assert [text for _, text in place.texts(NEARER)] == ["lower", "b"]
+    low.rename(low.with_name("SKILL.md"))
+    assert [text for _, text in place.texts(NEARER)] == ["lower", "b"]
+    (place.root / ".agents/skills/a/SKILL.md").unlink()
+    assert [text for _, text in place.texts(NEARER)] == ["b"]
+
+
+def test_a_single_file_is_read_by_the_name_that_it_is_shown_by_and_nothing_outside(place: Place, tmp_path: Path):
+    place.write("skills/a/SKILL.md", "of the workspace")
+    place.write("~/skills/a/SKILL.md", "of the user")
+    (tmp_path / "x.md").write_text("outside")
+    (place.root / "link.md").symlink_to(tmp_path / "x.md")
+    assert place.reader.file("skills/a/SKILL.md").text == "of the workspace"
+    assert place.reader.file("~/skills/a/SKILL.md").text == "of the user"
+    assert place.reader.file("skills/b/SKILL.md") is None
+    for name in ("../x.md", "~/../x.md", str(tmp_path / "x.md"), f"~/{tmp_path}/x.md", "skills/../../x.md"):
+        assert place.reader.file(name) is None, name
+    assert place.reader.file("link.md").problem is not None and place.reader.file("link.md").text == ""

@@ -11,6 +11,7 @@ from tinyclaw.agent.scene import Scene
 from tinyclaw.agent.why import Trace, line_of
 from tinyclaw.context.manifest import Entry
 from tinyclaw.errors import StateError
+from tinyclaw.state.skills import FILE_NAMES
 from tinyclaw.state.snapshot import StateFile
 from tinyclaw.state.transcript.content import call_of
 from tinyclaw.state.transcript.grammar import Block
@@ -18,6 +19,7 @@ from tinyclaw.state.transcript.prefixes import Prefix, PrefixBlock
 from tinyclaw.state.workspace import MEMORY_INDEX, OUTPUTS, OWN_FOLDER, TRANSCRIPTS
 from tinyclaw.tools._search import SECONDS, find_lines
 from tinyclaw.tools._searcher import Grep
+from tinyclaw.tools._skills import LOAD_SKILL
 from tinyclaw.types import Interrupt, ToolUse
 
 _SAID = frozenset({"text", "tool_use", "tool_result", "state", "thinking", "raw"})
@@ -55,10 +57,22 @@ def file_traces(scene: Scene, name: str) -> list[Trace]:
             found.append(Trace(name, what, scene.since(block), ""))
     for call, _ in _calls(scene, scene.blocks[: scene.end]):
         result = _result(scene, call)
-        is_read = call.name == "read" and _path(scene, call) == name
-        if is_read and result is not None and not result.attrs.get("is_error") and _is_shown(scene, result):
+        if (
+            _is_read(scene, call, result, name)
+            and result is not None
+            and not result.attrs.get("is_error")
+            and _is_shown(scene, result)
+        ):
             found.append(Trace(name, f"read by the model, {scene.line(result)}", scene.since(result), ""))
     return found
+
+
+def _is_read(scene: Scene, call: ToolUse, result: Block | None, name: str) -> bool:
+    """Whether a call was one that shows the file ``name``."""
+    if call.name == LOAD_SKILL and result is not None:
+        revisions = result.attrs.get("revisions")
+        return isinstance(revisions, dict) and name in revisions
+    return call.name == "read" and _path(scene, call) == name
 
 
 def file_absence(scene: Scene, name: str) -> list[str]:
@@ -93,8 +107,8 @@ def text_absence(scene: Scene, text: str) -> list[str]:
 
 def _file_has_it(scene: Scene, file: StateFile, text: str) -> Iterator[str]:
     place = scene.line_in(file.path, text)
-    if file.path.endswith("/SKILL.md"):
-        yield f"{place} has it: of a skill only name and description are in the prompt, until the model reads the file"
+    if file.path.rpartition("/")[2] in FILE_NAMES:
+        yield f"{place} has it: of a skill only name and description are in the prompt, until the model loads it"
         return
     entry = next((entry for entry in scene.manifest.entries.values() if entry.file == file.path), None)
     if entry is not None and entry.revision == file.revision:
@@ -193,8 +207,8 @@ def _by_place(scene: Scene, name: str) -> Iterator[str]:
         yield f"{first}/ is tinyclaw's own; nothing in it comes in by itself, and no call of this session read it"
     elif first == PurePosixPath(MEMORY_INDEX).parts[0]:
         yield f"of the memory only {MEMORY_INDEX} comes in by itself, and no call of this session read this record"
-    elif last == "SKILL.md":
-        yield "of a skill only name and description come in; no call of this session read the file"
+    elif last in FILE_NAMES:
+        yield "of a skill only name and description come in; no call of this session loaded it"
     elif last == "CLAUDE.md" and (scene.workspace.root / folder / "AGENTS.md").is_file():
         yield "its folder has an AGENTS.md, which is read in its place"
     elif last in ("AGENTS.md", "CLAUDE.md"):

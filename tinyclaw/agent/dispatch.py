@@ -17,6 +17,7 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from tinyclaw.agent.events import Event, PermissionAsked, ToolFinished, ToolProgress, ToolStarted
+from tinyclaw.agent.restrictions import refusal
 from tinyclaw.agent.session import Question, Session
 from tinyclaw.errors import Interrupted, StateError, TinyclawError, ToolError
 from tinyclaw.state.outputs import IMAGE_SUFFIXES
@@ -26,6 +27,7 @@ from tinyclaw.state.transcript.grammar import Block, heading
 from tinyclaw.tools._base import Tool, ToolContext
 from tinyclaw.tools._bound import bound
 from tinyclaw.tools._permissions import decide, denial
+from tinyclaw.tools._skills import LOAD_SKILL
 from tinyclaw.types import ToolOutput, ToolUse
 
 MAX_RESULT_CHARS = 16_000
@@ -53,7 +55,8 @@ class _Job:
 
     @property
     def reads(self) -> bool:
-        return self.tool is not None and self.tool.effect == "read"
+        """Whether it may run beside its neighbours; what a skill restricts holds for the call behind it already."""
+        return self.tool is not None and self.tool.effect == "read" and self.call.name != LOAD_SKILL
 
 
 def run_calls(session: Session, calls: Sequence[ToolUse]) -> Iterator[Event]:
@@ -116,6 +119,8 @@ def _permit(session: Session, job: _Job) -> Generator[Event, None, _Job]:
     """The job as it may run: unchanged, or answered with a refusal. Raises: Paused."""
     if job.output is not None or job.tool is None:
         return job
+    if (restricted := refusal(session, job.call)) is not None:
+        return replace(job, output=_error(restricted))
     decision = decide(job.tool, job.call.input, session.permission_mode, session.workspace)
     if decision.verdict == "ask" and job.tool.name in session.always:
         return job

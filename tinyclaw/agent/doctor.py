@@ -19,6 +19,7 @@ from tinyclaw.state.memory.store import Memory
 from tinyclaw.state.plan import Plan
 from tinyclaw.state.scaffold import ATTRIBUTES, IGNORED, missing_lines
 from tinyclaw.state.settings import load_settings
+from tinyclaw.state.skills import PATTERNS, PLACES, find_skills
 from tinyclaw.state.snapshot import CHAIN, MAX_STATE_BYTES, USER
 from tinyclaw.state.todo import Todo
 from tinyclaw.state.transcript.fold import conversation_of
@@ -29,7 +30,6 @@ from tinyclaw.state.transcript.sessions import list_sessions
 from tinyclaw.state.workspace import MEMORY_INDEX, OUTPUTS, OWN_FOLDER, PLAN, TODO, TRANSCRIPTS, Workspace
 from tinyclaw.types import Diagnostic
 
-SKILLS = "skills"
 _LINK = re.compile(r"\]\(([^)\s]+\.md)\)")
 
 
@@ -59,7 +59,8 @@ def _settings(workspace: Workspace, environment: Mapping[str, str]) -> Iterator[
 
 def _places(workspace: Workspace) -> Iterator[Diagnostic]:
     """Whatever is to be a folder is one, or is not there."""
-    for name in (TRANSCRIPTS, f"{TRANSCRIPTS}/prefixes", OUTPUTS, OWN_FOLDER, str(Path(MEMORY_INDEX).parent), SKILLS):
+    own = (TRANSCRIPTS, f"{TRANSCRIPTS}/prefixes", OUTPUTS, OWN_FOLDER, str(Path(MEMORY_INDEX).parent))
+    for name in (*own, *PLACES):
         place = workspace.root / name
         is_folder = os.path.isdir(place)  # noqa: PTH112 (Path.is_dir raises for what is closed)
         if os.path.lexists(place) and not is_folder:
@@ -81,14 +82,17 @@ def _documents(workspace: Workspace) -> Iterator[Diagnostic]:
     }
     for path, name in _live_files(workspace):
         is_source = name.startswith(f"{OWN_FOLDER}/sources/")
-        check = _skill if name.endswith("/SKILL.md") else _source if is_source else checks.get(name, _prose)
+        check = _source if is_source else checks.get(name, _prose)
         yield from _check_file(path, name, check)
+    yield from find_skills(workspace, str).faults
     yield from Memory(workspace.root, lambda: "", str).problems()
 
 
 def _live_files(workspace: Workspace) -> Iterator[tuple[Path, str]]:
-    """Every file that a source reads, and how it is called."""
+    """Every file that a source reads but skills, and how it is called."""
     for pattern in dict.fromkeys(pattern for source in load_sources() for pattern in source.watches):
+        if pattern in PATTERNS:
+            continue
         folder, shown = workspace.root, ""
         if pattern.startswith(USER):
             folder, shown, pattern = workspace.user_dir, "~/", pattern.removeprefix(USER)
@@ -97,11 +101,8 @@ def _live_files(workspace: Workspace) -> Iterator[tuple[Path, str]]:
             for link in workspace.chain():
                 yield from ((link / name, workspace.relative(link / name)) for name in names)
             continue
-        parent, _, last = pattern.rpartition("/")
-        if "*" in parent:
-            paths = [each / last for each in sorted(folder.glob(parent))]
-        else:
-            paths = sorted(folder.glob(pattern)) if "*" in last else [folder / pattern]
+        last = pattern.rpartition("/")[2]
+        paths = sorted(folder.glob(pattern)) if "*" in last else [folder / pattern]
         yield from ((path, shown + path.relative_to(folder).as_posix()) for path in paths)
 
 
@@ -139,15 +140,6 @@ def _source(data: bytes, name: str) -> list[Diagnostic]:
     document = check_source(Document.parse(data, name))
     if document.fields.get("command"):
         document.complain("command", "is not run", "commands that come with a workspace wait for your trust")
-    return document.diagnostics
-
-
-def _skill(data: bytes, name: str) -> list[Diagnostic]:
-    """A skill's frontmatter (https://agentskills.io/specification): it needs a name and a description."""
-    document = Document.parse(data, name)
-    for field in ("name", "description"):
-        if not document.string(field):
-            document.complain(field, f"has no {field}", f'write "{field}: …" into its frontmatter')
     return document.diagnostics
 
 

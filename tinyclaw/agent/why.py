@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tinyclaw.agent.scene import Scene
 from tinyclaw.context.wire import SUMMARY, stated_path
 from tinyclaw.prompts import prompt_path
+from tinyclaw.state.skills import catalog_of
 from tinyclaw.state.transcript.fold import Message
 from tinyclaw.state.transcript.grammar import Block
 from tinyclaw.state.transcript.prefixes import PrefixBlock
@@ -75,14 +76,20 @@ def _of_prefix(scene: Scene, block: PrefixBlock, text: str) -> Trace:
     line = line_of(block.text, text)
     since = scene.since_prefix(lambda prefix: any(each.id == block.id and text in each.text for each in prefix.blocks))
     path = block.path
-    if path.startswith("("):  # a catalog: its lines name their files
-        path = next((file.path for file in scene.files if file.path in line), "")
+    if path.startswith("("):  # the catalog, whose lines name skills
+        path = _skill_named(scene, line.removeprefix("- ").partition(":")[0])
     template = prompt_path(scene.workspace.user_dir, source)
     if path:
         place = scene.line_in(path, text)
     else:
         place = f"{template}:{_line_number(block.text, text)}" if template else f"the prompt's part {source}"
     return Trace(place, f"source {source}, in the prefix", since, line)
+
+
+def _skill_named(scene: Scene, name: str) -> str:
+    """The file of the skill that a line of the catalog names, "" when there is none."""
+    skill = catalog_of(scene.snapshot).find(name)
+    return skill.path if skill is not None else ""
 
 
 def _of_message(scene: Scene, message: Message, wire: Json, said: str, text: str, calls: dict[str, ToolUse]) -> Trace:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tinyclaw.errors import StateError
+from tinyclaw.state._strict_yaml import read_strict_block
 from tinyclaw.state._yaml import Block, Field, Value, read_block
 from tinyclaw.types import Diagnostic
 
@@ -197,6 +198,52 @@ class Document:
             raise StateError(
                 f'{place}: "{name}" cannot be set without touching other text; mend the frontmatter by hand'
             )
+
+
+@dataclass(frozen=True)
+class StrictHead:
+    """A document's frontmatter as strict readers take it. ``faults`` say why they do not, ``notes`` what they lose."""
+
+    fields: Mapping[str, Value]
+    field_lines: Mapping[str, int]
+    faults: tuple[Diagnostic, ...]
+    notes: tuple[Diagnostic, ...] = ()
+
+
+def read_strictly(data: bytes, name: str) -> StrictHead:
+    """The frontmatter as the reference reader of the Agent Skills spec takes it; ``name`` stands in what is said.
+
+    The text begins with ``---``, and the next ``---`` ends the block wherever it stands. Never raises.
+    """
+    try:
+        text = data.decode().replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return _refused(name, line, f"byte {data[error.start]:02x} is not UTF-8", "save it as UTF-8")
+    if not text.startswith("---"):
+        if text.startswith("\ufeff"):
+            return _refused(name, 1, "begins with a byte order mark", "save it as UTF-8 without one")
+        if text.lstrip().startswith("---"):
+            return _refused(name, 1, "begins with blank lines or blanks", "begin the file with ---")
+        return _refused(name, 1, "has no frontmatter", "begin the file with a line ---, the fields and another ---")
+    parts = text.split("---", 2)
+    if len(parts) < 3:
+        return _refused(name, 1, "the frontmatter is never closed", "add a line --- below its fields")
+    block = read_strict_block(parts[1])
+    faults = tuple(Diagnostic(name, 1 + fault.line, fault.message, fault.mend) for fault in block.faults)
+    notes: tuple[Diagnostic, ...] = ()
+    if not parts[1].endswith("\n"):
+        line = parts[1].count("\n") + 1
+        message = "holds --- in the middle of a line, where strict readers end the frontmatter"
+        notes = (Diagnostic(name, line, message, "write it with another dash"),)
+    if faults and notes:
+        faults, notes = notes, ()
+    lines = {field: 1 + line for field, line in block.lines.items()}
+    return StrictHead(block.fields, lines, faults, notes)
+
+
+def _refused(name: str, line: int, message: str, mend: str) -> StrictHead:
+    return StrictHead({}, {}, (Diagnostic(name, line, message, mend),))
 
 
 def storable(text: str) -> str:

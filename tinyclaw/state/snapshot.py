@@ -2,9 +2,9 @@
 
 A pattern names what a source wants to see: ``PLAN.md`` (a file at the root), ``user:AGENTS.md`` (at
 the user level), ``chain:AGENTS.md|CLAUDE.md`` (in each folder from the root to where we work, the
-first name that is there), ``notes/*.md`` or ``skills/*/SKILL.md`` (a folder of records, of which no more
-than ``MAX_RECORDS`` are read). Nothing here is proportional to the workspace: only the named files and
-folders are looked at, and a file that has not changed costs one stat.
+first name that is there), ``notes/*.md`` or ``chain:skills/*/SKILL.md`` (a folder of records, of which no
+more than ``MAX_RECORDS`` are read). Nothing here is proportional to the workspace: only the named files
+and folders are looked at, and a file that has not changed costs one stat.
 """
 
 from __future__ import annotations
@@ -80,41 +80,47 @@ class SnapshotReader:
         mask: Callable[[str], str],
         patterns: Iterable[str],
         now: Callable[[], float],
+        max_records: int = MAX_RECORDS,
     ) -> None:
         self._workspace = workspace
         self._now = now
         self._live = live
         self._mask = mask
-        self._patterns = tuple(patterns)
+        self._patterns = {pattern: _Pattern.of(pattern, workspace, max_records) for pattern in patterns}
         self._decoded: dict[bool, dict[Path, tuple[FileRead, StateFile | None]]] = {False: {}, True: {}}
-        self._folders: dict[str, _Folder] = {}
 
     def take(self, facts: Mapping[str, str]) -> Snapshot:
         """Read what changed since the last snapshot; what is proven unchanged costs one stat."""
-        found = {pattern: tuple(self._find(pattern)) for pattern in self._patterns}
-        return Snapshot(found, facts, {pattern: folder.unread for pattern, folder in self._folders.items()})
+        found = {name: tuple(self._find(pattern)) for name, pattern in self._patterns.items()}
+        return Snapshot(found, facts, {name: pattern.unread for name, pattern in self._patterns.items()})
 
     def take_documents(self) -> Snapshot:
         """What the single files say now: no facts, and no folders of records, which cost a stat for each record."""
-        return Snapshot({pattern: tuple(self._find(pattern)) for pattern in self._patterns if "*" not in pattern})
+        single = {name: pattern for name, pattern in self._patterns.items() if not pattern.folders}
+        return Snapshot({name: tuple(self._find(pattern)) for name, pattern in single.items()})
+
+    def file(self, shown: str) -> StateFile | None:
+        """The file that is called ``shown``, as ``StateFile.path`` has it, as it stands now; None when it is absent.
+
+        What leads out of where it is looked for counts as absent.
+        """
+        private = shown.startswith("~/")
+        name = Path(shown.removeprefix("~/"))
+        if name.is_absolute() or ".." in name.parts:
+            return None
+        return next(
+            self._files([(self._workspace.user_dir if private else self._workspace.root) / name], private), None
+        )
 
     def wrote(self, path: str, revision: str) -> None:
         """Tell of an own write to a workspace file, so that the next snapshot does not wait for it to stand still."""
         self._live.wrote(self._workspace.root / path, revision)
 
-    def _find(self, pattern: str) -> Iterator[StateFile]:
-        private = pattern.startswith(USER)
-        top = self._workspace.user_dir if private else self._workspace.root
-        if pattern.startswith(CHAIN):
-            names = pattern.removeprefix(CHAIN).split("|")
-            for folder in self._workspace.chain():
-                yield from islice(self._files([folder / name for name in names], private), 1)
-        elif "*" in pattern:
-            folder_name, _, name = pattern.removeprefix(USER).partition("*")
-            records = self._folders.setdefault(pattern, _Folder(top / folder_name, name))
-            yield from self._records(records, private)
-        else:
-            yield from self._files([top / pattern.removeprefix(USER)], private)
+    def _find(self, pattern: _Pattern) -> Iterator[StateFile]:
+        for folder in pattern.folders:
+            yield from self._records(folder, pattern.private)
+        for paths in pattern.paths:
+            yield from islice(self._files(paths, pattern.private), 1)
 
     def _records(self, folder: _Folder, private: bool) -> Sequence[StateFile]:
         """The files of a folder of records. There may be hundreds, so what stands costs a stat each and no more."""
@@ -188,26 +194,29 @@ None for what is absent, empty for what cannot be looked at.
 class _Folder:
     """The files ``<folder>/*<ending>``: listed again only when the folder's own times say so.
 
-    ``ending`` is ``/SKILL.md``, for a folder for each record, or ``.md``. ``files`` are what was read when the looks at
-    ``paths`` were ``proven``.
+    ``ending`` is ``.md``, or ``/SKILL.md|skill.md`` for a folder for each record, in which the first name that is
+    there counts. ``files`` are what was read when the looks at ``paths`` were ``proven``.
     """
 
-    def __init__(self, folder: Path, ending: str) -> None:
+    def __init__(self, folder: Path, ending: str, most: int) -> None:
         self.paths: list[Path] = []
         self.unread = 0
         self.files: list[StateFile] = []
         self.proven: list[_Look] | None = None
         self._folder = folder
-        self._ending = ending
+        self._most = most
+        self._has_folders = ending.startswith("/")
+        self._ending, *self._others = ending.split("|")
         self._listed: tuple[int, int] | None = None
         self._names: list[str] = []
 
     def looks(self, now: float) -> list[_Look]:
-        """What a stat says of the first ``MAX_RECORDS`` files by name."""
+        """What a stat says of the first records by name."""
         self._list(now)
         try:
             return list(map(_LOOK_AT, map(os.stat, self._names)))
         except (OSError, ValueError):
+            self._choose()
             return [_look(name) for name in self._names]
 
     def _list(self, now: float) -> None:
@@ -218,22 +227,64 @@ class _Folder:
             if times == self._listed:
                 return
             with os.scandir(self._folder) as entries:
-                names = sorted(self._record(entry.name) for entry in entries if self._is_record(entry.name))
+                names = sorted(self._record(entry.name) for entry in entries if self._is_record(entry))
         except OSError:
             names, self._listed = [], None
         else:
             # A folder's time is coarse: after a change within these seconds it is listed again.
             self._listed = times if now - status.st_mtime > RACY_SECONDS else None
-        paths = [self._folder / each for each in names[:MAX_RECORDS]]
+        self._take([self._folder / each for each in names[: self._most]])
+        self.unread = len(names) - len(self.paths)
+
+    def _take(self, paths: list[Path]) -> None:
         if paths != self.paths:
             self.paths, self._names, self.proven = paths, list(map(str, paths)), None
-        self.unread = len(names) - len(paths)
 
-    def _is_record(self, entry: str) -> bool:
-        return not entry.startswith(".") and (self._ending.startswith("/") or entry.endswith(self._ending))
+    def _choose(self) -> None:
+        """Take another of the record's names where the first is not there."""
+        if self._others:
+            self._take([self._chosen(path.parent) for path in self.paths])
+
+    def _chosen(self, folder: Path) -> Path:
+        first = folder / self._ending[1:]
+        others = (folder / name for name in self._others)
+        if _look(str(first)) is not None:
+            return first
+        return next((path for path in others if _look(str(path)) is not None), first)
+
+    def _is_record(self, entry: os.DirEntry[str]) -> bool:
+        if entry.name.startswith("."):
+            return False
+        if self._has_folders:
+            return entry.is_symlink() or entry.is_dir(follow_symlinks=False)
+        return entry.name.endswith(self._ending)
 
     def _record(self, entry: str) -> str:
-        return entry + self._ending if self._ending.startswith("/") else entry
+        return entry + self._ending if self._has_folders else entry
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """Where files are looked for: in folders of records, or as the first of each tuple of paths that is there."""
+
+    private: bool
+    folders: tuple[_Folder, ...]
+    paths: tuple[tuple[Path, ...], ...]
+
+    @classmethod
+    def of(cls, pattern: str, workspace: Workspace, max_records: int) -> _Pattern:
+        private = pattern.startswith(USER)
+        names = pattern.removeprefix(USER).removeprefix(CHAIN)
+        root = workspace.user_dir if private else workspace.root
+        tops = workspace.chain() if pattern.startswith(CHAIN) else (root,)
+        if "*" not in names:
+            return cls(private, (), tuple(tuple(top / name for name in names.split("|")) for top in tops))
+        folder, _, ending = names.partition("*")
+        return cls(private, tuple(_Folder(top / folder, ending, max_records) for top in tops), ())
+
+    @property
+    def unread(self) -> int:
+        return sum(folder.unread for folder in self.folders)
 
 
 def _look(name: str) -> _Look:

@@ -1,91 +1,69 @@
 """The catalog of skills: one line a skill, by name and description (https://agentskills.io/specification).
 
-A skill that is found twice is taken from the nearest place. One whose frontmatter is broken is
-listed with what can be read of it. What is wrong is said to the person.
+What is wrong with skills is said to the person. Where the catalog has more than its bytes, descriptions are shortened
+before skills fall out, and of skills the farthest go first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from tinyclaw.context.source import Piece, SourceContext, source
-from tinyclaw.state.documents import Document
 from tinyclaw.state.files import revision_of
-from tinyclaw.state.snapshot import StateFile
+from tinyclaw.state.skills import PATTERNS, Catalog, Skill, catalog_of
+from tinyclaw.types import Diagnostic
 
-_PATTERNS = ("skills/*/SKILL.md", ".agents/skills/*/SKILL.md", ".claude/skills/*/SKILL.md", "user:skills/*/SKILL.md")
-_MAX_DESCRIPTION = 300
+_DESCRIPTIONS = (1024, 512, 256, 120, 60)
+"""Characters of a description, in steps: one skill more shall not change the line of every other."""
 _MAX_FAULTS = 3
-_HEADING = "# Skills\n\nRead a skill's SKILL.md before you do what it is for.\n"
+_HEADING = "# Skills\n\nBefore you do what a skill is for, call load_skill with its name and follow it.\n"
 
 
-@dataclass(frozen=True)
-class _Skill:
-    """A skill's name, its line in the catalog, and what is wrong with it, if anything."""
-
-    name: str
-    line: str
-    fault: str = ""
-
-
-@source(placement="prefix", priority=30, watches=_PATTERNS, order=30)
+@source(placement="prefix", priority=30, watches=PATTERNS, order=30)
 def skills(context: SourceContext) -> Iterator[Piece]:
     """The catalog of skills."""
-    files = tuple(context.snapshot.files(*_PATTERNS))
-    unread = sum(context.snapshot.unread.get(pattern, 0) for pattern in _PATTERNS)
-    if files:
-        yield _catalog(files, unread, context.limits.catalog_bytes)
+    catalog = catalog_of(context.snapshot)
+    if catalog.skills or catalog.faults:
+        yield _piece(catalog, context.limits.catalog_bytes)
 
 
 @lru_cache(maxsize=8)
-def _catalog(files: tuple[StateFile, ...], unread: int, limit_bytes: int) -> Piece:
-    found: dict[str, _Skill] = {}
-    faults: list[str] = []
-    for file in files:
-        skill = _skill(file)
-        if skill.name in found:
-            faults.append(f"{file.path}: is hidden by the nearer skill of the same name, {skill.name}")
-            continue
-        found[skill.name] = skill
-        faults += [skill.fault] if skill.fault else []
-    lines = [found[name].line for name in sorted(found)]
-    shown = _fitting(lines, limit_bytes - len(_HEADING))
-    hidden = len(lines) - len(shown) + unread
-    left_out = [f"{hidden} of {len(lines) + unread} skills do not fit here"] if hidden else []
-    more = [f"[{left_out[0]}; list the skill folders to see them.]"] if left_out else []
-    text = "\n".join([_HEADING, *shown, *more])
-    private = any(file.private for file in files)
-    note = "; ".join([*left_out, *_shortened(faults)])
+def _piece(catalog: Catalog, limit_bytes: int) -> Piece:
+    shown, chars = _fitting(catalog.skills, limit_bytes - len(_HEADING))
+    count = len(catalog.skills) + catalog.unread
+    hidden = count - len(shown)
+    more = [f"[{hidden} of {count} skills do not fit here; load_skill with a word finds them.]"] if hidden else []
+    lines = [_line(skill, chars) for skill in sorted(shown, key=lambda skill: skill.name)]
+    text = "\n".join([_HEADING, *lines, *more]) if count else ""
+    left_out = [f"{hidden} of {count} skills do not fit here; see: tinyclaw skills list"] if hidden else []
+    note = "; ".join([*left_out, *_shortened(catalog.faults)])
+    private = any(skill.private for skill in shown)
     return Piece("skills", text, "(skills)", revision_of(text.encode()), note=note, private=private)
 
 
-def _fitting(lines: list[str], room_bytes: int) -> list[str]:
-    for index, line in enumerate(lines):
-        room_bytes -= len(line.encode()) + 1
+def _fitting(skills: Sequence[Skill], room_bytes: int) -> tuple[Sequence[Skill], int]:
+    """As many of the skills, nearest first, as there is room for, and how long their descriptions may be."""
+    sizes: list[int] = []
+    for chars in _DESCRIPTIONS:
+        sizes = [len(_line(skill, chars).encode()) + 1 for skill in skills]
+        if sum(sizes) <= room_bytes:
+            return skills, chars
+    for index, size in enumerate(sizes):
+        room_bytes -= size
         if room_bytes < 0:
-            return lines[:index]
-    return lines
+            return skills[:index], chars
+    return skills, chars
 
 
-def _shortened(faults: list[str]) -> list[str]:
+def _line(skill: Skill, chars: int) -> str:
+    words = skill.description or "no description; load it to see"
+    if skill.problem is not None:
+        words = f"cannot be used: {skill.problem}"
+    return f"- {skill.name}: {words if len(words) <= chars else words[: chars - 1] + '…'}"
+
+
+def _shortened(faults: Sequence[Diagnostic]) -> list[str]:
     hidden = len(faults) - _MAX_FAULTS
-    return faults if hidden <= 0 else [*faults[:_MAX_FAULTS], f"and {hidden} more; tinyclaw doctor lists them"]
-
-
-@lru_cache(maxsize=4096)
-def _skill(file: StateFile) -> _Skill:
-    folder = file.path.split("/")[-2]
-    if file.problem is not None and not file.text:
-        return _Skill(folder, f"- {folder} ({file.path}): {file.problem.message}", str(file.problem))
-    document = Document.parse(file.text.encode(), file.path)
-    name = document.string("name", folder)
-    words = " ".join(document.string("description").split())
-    faults = [str(problem) for problem in document.diagnostics]
-    if not words:
-        faults.append(f"{file.path}: has no description")
-    if len(words) > _MAX_DESCRIPTION:
-        words = words[: _MAX_DESCRIPTION - 1] + "…"
-    line = f"- {' '.join(name.split())} ({file.path}): {words or 'no description; see the file'}"
-    return _Skill(name, line, faults[0] if faults else "")
+    said = list(map(str, faults[:_MAX_FAULTS]))
+    return said if hidden <= 0 else [*said, f"and {hidden} more; tinyclaw doctor lists them"]

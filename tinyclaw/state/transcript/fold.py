@@ -311,6 +311,12 @@ class Conversation:
         return [group for group in self.groups if group.turn not in self.left_out]
 
     @property
+    def running_groups(self) -> list[Group]:
+        """The groups of the turn that runs, those included that a summary stands for; none between turns."""
+        replaced = (group for made in self._compactions for group in made.replaced)
+        return [group for group in (*replaced, *self.groups) if group.turn == self.turn]
+
+    @property
     def summary(self) -> Block | None:
         """The summary that stands for the messages before the kept ones, if there is one."""
         return self._compactions[-1].group.blocks[0] if self._compactions else None
