@@ -7,10 +7,10 @@ from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import Annotated
 
+from tinyclaw.state.wildcards import expand_braces, split_base
 from tinyclaw.tools._base import ToolContext, tool
 from tinyclaw.tools._search import LEFT_OUT, SECONDS, count, existing, find_files, from_root, inside, notes
 from tinyclaw.tools._searcher import TOTAL_CHARS, Files, Glob, printable
-from tinyclaw.tools._wildcards import expand_braces, split_base
 from tinyclaw.types import ToolOutput
 
 LIMIT = 200
