@@ -2,9 +2,11 @@
 
 A pattern names what a source wants to see: ``PLAN.md`` (a file at the root), ``user:AGENTS.md`` (at
 the user level), ``chain:AGENTS.md|CLAUDE.md`` (in each folder from the root to where we work, the
-first name that is there), ``notes/*.md`` or ``skills/*/SKILL.md`` (a folder of records, of which no more
-than ``MAX_RECORDS`` are read). Nothing here is proportional to the workspace: only the named files and
-folders are looked at, and a file that has not changed costs one stat.
+first name that is there), ``nested:AGENTS.md|CLAUDE.md`` (the same in each folder below the root that the agent has
+touched), ``notes/*.md`` or ``skills/*/SKILL.md`` (a folder of records, of which no more than ``MAX_RECORDS`` are read).
+With ``@`` before a pattern come the files that its files import, each before its importer, and no file twice. Nothing
+here is proportional to the workspace: only the named files and folders are looked at, and a file that has not changed
+costs one stat.
 """
 
 from __future__ import annotations
@@ -12,14 +14,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 
 from tinyclaw.errors import StateError
+from tinyclaw.state._importing import Importing
 from tinyclaw.state._reading import Signature
 from tinyclaw.state.files import FileRead
+from tinyclaw.state.imports import Import, find_imports
 from tinyclaw.state.live import RACY_SECONDS, LiveFiles, is_racy
+from tinyclaw.state.nested import NestedFolders, ways_to
 from tinyclaw.state.workspace import Workspace
 from tinyclaw.types import Diagnostic
 
@@ -29,6 +35,8 @@ MAX_RECORDS = 200
 """An edit in place shows in no folder's times, so each record costs a stat per compile; a catalog holds no more."""
 USER = "user:"
 CHAIN = "chain:"
+NESTED = "nested:"
+IMPORTS = "@"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +46,8 @@ class StateFile:
     Compared by identity: a reader gives the same object for as long as the file stands.
 
     ``path`` is as people write it: relative to the root, or ``~/…`` for the user level. ``text`` is
-    empty when ``problem`` says why the file cannot be read. ``size`` is in bytes on disk.
+    empty when ``problem`` says why the file cannot be read. ``size`` is in bytes on disk. ``place`` is the real path on
+    this machine, equal for two links to one file; it is shown to nobody.
     """
 
     path: str
@@ -47,18 +56,27 @@ class StateFile:
     size: int = 0
     private: bool = False
     problem: Diagnostic | None = None
+    place: str = ""
+
+    @cached_property
+    def imports(self) -> tuple[Import, ...]:
+        """What the text imports, whether it is there or not."""
+        return find_imports(self.text)
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """The files that each pattern found, in order, and named facts that are no files.
 
-    ``unread`` says how many records of a pattern's folder were left unread.
+    ``unread`` says how many records of a pattern's folder, or how many touched folders, were left unread. ``importers``
+    says which file imported a file, by path; ``import_faults`` what was not imported and why.
     """
 
     found: Mapping[str, tuple[StateFile, ...]]
     facts: Mapping[str, str] = field(default_factory=dict)
     unread: Mapping[str, int] = field(default_factory=dict)
+    importers: Mapping[str, str] = field(default_factory=dict)
+    import_faults: tuple[Diagnostic, ...] = ()
 
     def files(self, *patterns: str) -> Iterator[StateFile]:
         """The files of the given patterns, in their order."""
@@ -85,29 +103,59 @@ class SnapshotReader:
         self._now = now
         self._live = live
         self._mask = mask
+        self._nested = NestedFolders(workspace, now)
         self._patterns = tuple(patterns)
         self._decoded: dict[bool, dict[Path, tuple[FileRead, StateFile | None]]] = {False: {}, True: {}}
         self._folders: dict[str, _Folder] = {}
 
-    def take(self, facts: Mapping[str, str]) -> Snapshot:
-        """Read what changed since the last snapshot; what is proven unchanged costs one stat."""
-        found = {pattern: tuple(self._find(pattern)) for pattern in self._patterns}
-        return Snapshot(found, facts, {pattern: folder.unread for pattern, folder in self._folders.items()})
+    def take(self, facts: Mapping[str, str], touched: tuple[str, ...] = ()) -> Snapshot:
+        """Read what changed since the last snapshot; what is proven unchanged costs one stat.
 
-    def take_documents(self) -> Snapshot:
+        ``touched`` are the folders that the agent has touched, from the root, in the order of its first touch.
+        """
+        return self._taken(self._patterns, touched, facts)
+
+    def take_documents(self, touched: tuple[str, ...] = ()) -> Snapshot:
         """What the single files say now: no facts, and no folders of records, which cost a stat for each record."""
-        return Snapshot({pattern: tuple(self._find(pattern)) for pattern in self._patterns if "*" not in pattern})
+        return self._taken([pattern for pattern in self._patterns if "*" not in pattern], touched, {})
 
     def wrote(self, path: str, revision: str) -> None:
         """Tell of an own write to a workspace file, so that the next snapshot does not wait for it to stand still."""
         self._live.wrote(self._workspace.root / path, revision)
 
-    def _find(self, pattern: str) -> Iterator[StateFile]:
+    def _taken(self, patterns: Sequence[str], touched: tuple[str, ...], facts: Mapping[str, str]) -> Snapshot:
+        found = {each: tuple(self._find(each.removeprefix(IMPORTS), touched)) for each in patterns}
+        unread = {each: folder.unread for each, folder in self._folders.items() if each in found}
+        importing = Importing(self._workspace, self._file, self._stated(found))
+        following = [each for each in patterns if each.startswith(IMPORTS)]
+        for pattern in following:
+            if not _is_nested(pattern):  # claimed first: what the agent's ways bring in later changes nothing before
+                found[pattern] = tuple(filter(importing.claim, found[pattern]))
+        for pattern in following:
+            found[pattern] = tuple(self._with_imports(pattern, found[pattern], importing))
+            if _is_nested(pattern):
+                unread[pattern] = ways_to(touched).more
+        return Snapshot(found, facts, unread, importing.importers, tuple(importing.faults))
+
+    def _with_imports(self, pattern: str, files: Iterable[StateFile], importing: Importing) -> Iterator[StateFile]:
+        for file in files:
+            if not _is_nested(pattern) or importing.claim(file):
+                yield from importing.of(file)
+                yield file
+
+    def _stated(self, found: Mapping[str, tuple[StateFile, ...]]) -> Iterator[str]:
+        """The places of single files that other patterns name, also where there is no file now."""
+        for pattern in found:
+            if "*" not in pattern and not pattern.startswith((IMPORTS, USER, CHAIN, NESTED)):
+                yield str(self._workspace.root / pattern)
+                yield from (file.place for file in found[pattern])
+
+    def _find(self, pattern: str, touched: tuple[str, ...]) -> Iterator[StateFile]:
         private = pattern.startswith(USER)
         top = self._workspace.user_dir if private else self._workspace.root
-        if pattern.startswith(CHAIN):
-            names = pattern.removeprefix(CHAIN).split("|")
-            for folder in self._workspace.chain():
+        if pattern.startswith((CHAIN, NESTED)):
+            names = pattern.partition(":")[2].split("|")
+            for folder in self._workspace.chain() if pattern.startswith(CHAIN) else self._nested.of(touched):
                 yield from islice(self._files([folder / name for name in names], private), 1)
         elif "*" in pattern:
             folder_name, _, name = pattern.removeprefix(USER).partition("*")
@@ -121,11 +169,14 @@ class SnapshotReader:
         now = self._now()
         looks = folder.looks(now)
         if looks != folder.proven:
-            found = [next(self._files([path], private), None) for path in folder.paths]
+            found = [self._file(path, private) for path in folder.paths]
             folder.files = [file for file in found if file is not None]
             is_proof = all(_is_proof(look, file, now) for look, file in zip(looks, found, strict=True))
             folder.proven = looks if is_proof and looks == folder.looks(now) else None
         return folder.files
+
+    def _file(self, path: Path, private: bool) -> StateFile | None:
+        return next(self._files([path], private), None)
 
     def _files(self, paths: Iterable[Path], private: bool) -> Iterator[StateFile]:
         decoded = self._decoded[private]
@@ -145,23 +196,29 @@ class SnapshotReader:
         """The file that was read; None when it is absent, ``known`` when that is still what it says."""
         if read.data is None:
             return None
-        if not private and not Path(os.path.realpath(read.path)).is_relative_to(self._workspace.root):
+        place = os.path.realpath(read.path)
+        if not private and not Path(place).is_relative_to(self._workspace.root):
             return self._unusable(read.path, private, "is a link out of the workspace and is not followed")
-        if known is not None and known.revision == read.revision:
+        if known is not None and (known.revision, known.place) == (read.revision, place):
             return known
         shown = self._shown(read.path, private)
         text, problem = _text_of(read.data, shown)
         text = self._mask(text.replace("\r\n", "\n").replace("\r", "\n"))
-        return StateFile(shown, text, read.revision, len(read.data), private, problem)
+        return StateFile(shown, text, read.revision, len(read.data), private, problem, place)
 
     def _unusable(self, path: Path, private: bool, message: str) -> StateFile:
         shown = self._shown(path, private)
-        return StateFile(shown, "", UNREADABLE, private=private, problem=Diagnostic(shown, None, message))
+        problem = Diagnostic(shown, None, message)
+        return StateFile(shown, "", UNREADABLE, private=private, problem=problem, place=str(path))
 
     def _shown(self, path: Path, private: bool) -> str:
         if private:
             return f"~/{path.relative_to(self._workspace.user_dir).as_posix()}"
         return self._workspace.relative(path)
+
+
+def _is_nested(pattern: str) -> bool:
+    return pattern.startswith(IMPORTS + NESTED)
 
 
 def _text_of(data: bytes, path: str) -> tuple[str, Diagnostic | None]:
