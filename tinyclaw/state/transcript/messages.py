@@ -52,6 +52,11 @@ class Group:
         """The ids of the calls, as they are sent."""
         return tuple(_call_id(block) for block in self.blocks if block.kind == "tool_use")
 
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that the calls answered here have touched, from the root."""
+        return tuple(dict.fromkeys(folder for block in self.blocks for folder in _folders(block)))
+
 
 @dataclass(frozen=True, eq=False)
 class Message:
@@ -154,6 +159,17 @@ def _revisions(result: Block) -> dict[str, str]:
     if not isinstance(revisions, dict) or not result.text.strip() or result.attrs.get("same_as"):
         return {}
     return {path: str(revision) for path, revision in revisions.items()}
+
+
+def _folders(result: Block) -> Iterator[str]:
+    """Where a call looked or worked; nowhere when it failed."""
+    if result.kind != "tool_result" or result.attrs.get("is_error") is True:
+        return
+    revisions, folder = result.attrs.get("revisions"), result.attrs.get("folder")
+    for path in revisions if isinstance(revisions, dict) else ():
+        yield path.rpartition("/")[0]
+    if isinstance(folder, str):
+        yield folder
 
 
 def _is_whole_state(block: Block) -> bool:
