@@ -23,9 +23,9 @@ from tinyclaw.types import Interrupt, ToolUse
 _SAID = frozenset({"text", "tool_use", "tool_result", "state", "thinking", "raw"})
 _MOST = 5
 _BY_THEMSELVES = (
-    "only PLAN.md, TODO.md, the AGENTS.md of the folders from the root down to where you stand and of those that a call "
-    "touched, with what they import, the memory's index, the skills' names and descriptions and .tinyclaw/sources/*.md "
-    "come in by themselves"
+    "only PLAN.md, TODO.md, the AGENTS.md of the folders from the root down to where you stand and of those that a "
+    "call touched, with what they import, the memory's index, the skills' names and descriptions and "
+    ".tinyclaw/sources/*.md come in by themselves"
 )
 
 
