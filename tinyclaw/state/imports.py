@@ -64,60 +64,88 @@ def _names(start: int, paragraph: str) -> Iterator[tuple[int, str]]:
 
 def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
     """The paragraphs of prose and the lines where they begin; comments in them are blanks."""
-    lines: list[str] = []
-    first, indent_of_item = 1, 0
-    fence, is_fence_quoted, in_comment, after_blank = "", False, False, False
-    for number, raw in enumerate(text.split("\n"), 1):
-        if in_comment:
+    prose = _Prose()
+    for number, line in enumerate(text.split("\n"), 1):
+        prose.take(number, line)
+        yield from prose.finished()
+    prose.end()
+    yield from prose.finished()
+
+
+class _Prose:
+    """Takes a text line by line, and keeps what is prose of it: ``finished`` gives each paragraph once.
+
+    ``_margin`` is where the text of the innermost list item begins: code is indented by four columns more.
+    """
+
+    def __init__(self) -> None:
+        self._done: list[tuple[int, str]] = []
+        self._lines: list[str] = []
+        self._first = 1
+        self._margin = 0
+        self._fence = ""
+        self._is_fence_quoted = False
+        self._in_comment = False
+
+    def finished(self) -> Iterator[tuple[int, str]]:
+        yield from self._done
+        self._done.clear()
+
+    def end(self) -> None:
+        """The paragraph, if there is one, goes no further."""
+        if self._lines:
+            self._done.append((self._first, "\n".join(self._lines)))
+            self._lines.clear()
+
+    def take(self, number: int, raw: str) -> None:
+        if self._in_comment:
             before, end, raw = raw.partition("-->")
             if not end:
-                continue
-            in_comment = False
-            raw = " " * len(before) + raw
+                return
+            self._in_comment, raw = False, " " * len(before) + raw
         quote = _QUOTE.match(raw)
         line = raw[quote.end() :] if quote else raw
-        if fence:
-            if not is_fence_quoted or quote:
-                fence = "" if _closes(line, fence) else fence
-                continue
-            fence = ""
-        content, indent = _indented(line)
-        is_blank = not content
-        if lines and (is_blank or content.startswith("#") or _MARKER.match(content)):
-            yield first, "\n".join(lines)
-            lines = []
-        if is_blank:
-            after_blank = True
-            continue
-        if after_blank or not lines:
-            indent_of_item = min(indent_of_item, indent)
-        after_blank = False
-        if not lines and indent >= indent_of_item + 4:
-            continue
+        if not self._is_fenced(line, is_quoted=quote is not None):
+            self._take_text(number, line, is_quoted=quote is not None)
+
+    def _is_fenced(self, line: str, *, is_quoted: bool) -> bool:
+        """Whether the line belongs to a fence that was opened before; one in a quotation ends with it."""
+        if self._fence and self._is_fence_quoted and not is_quoted:
+            self._fence = ""
+        if not self._fence:
+            return False
+        content = line.strip()
+        if len(content) >= len(self._fence) and not content.strip(self._fence[0]):
+            self._fence = ""
+        return True
+
+    def _take_text(self, number: int, line: str, *, is_quoted: bool) -> None:
+        content = line.strip()
+        if not content or content.startswith("#") or _MARKER.match(content):
+            self.end()
+        if not content:
+            return
+        indent = len(line[: len(line) - len(line.lstrip())].expandtabs(4))
+        if not self._lines:
+            self._margin = min(self._margin, indent)
+            if indent >= self._margin + 4:
+                return
         for marker in _markers(content):
             indent += len(marker)
-            indent_of_item, content = indent, content.removeprefix(marker)
+            self._margin, content = indent, content.removeprefix(marker)
         if opened := _FENCE.match(content):
-            if lines:
-                yield first, "\n".join(lines)
-                lines = []
-            fence, is_fence_quoted = opened[1] or opened[2], quote is not None
-            continue
-        content, in_comment = _without_comments(content)
-        if not lines:
-            first = number
-        lines.append(content)
-        if in_comment:
-            yield first, "\n".join(lines)
-            lines = []
-    if lines:
-        yield first, "\n".join(lines)
+            self.end()
+            self._fence, self._is_fence_quoted = opened[1] or opened[2], is_quoted
+            return
+        self._add(number, content)
 
-
-def _indented(line: str) -> tuple[str, int]:
-    """A line without its indentation and blanks at its end, and how many columns it is indented."""
-    content = line.strip()
-    return content, len(line[: len(line) - len(line.lstrip())].expandtabs(4)) if content else 0
+    def _add(self, number: int, content: str) -> None:
+        if not self._lines:
+            self._first = number
+        content, self._in_comment = _without_comments(content)
+        self._lines.append(content)
+        if self._in_comment:
+            self.end()
 
 
 def _markers(content: str) -> Iterator[str]:
@@ -126,11 +154,6 @@ def _markers(content: str) -> Iterator[str]:
     while position < _MARKERS_CHARS and (marker := _MARKER.match(content, position)):
         yield marker[0]
         position = marker.end()
-
-
-def _closes(line: str, fence: str) -> bool:
-    content = line.strip()
-    return len(content) >= len(fence) and not content.strip(fence[0])
 
 
 def _without_comments(line: str) -> tuple[str, bool]:
