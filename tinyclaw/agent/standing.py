@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from tinyclaw.context.source import Limits, SourceContext, load_sources
 from tinyclaw.state.live import LiveFiles
+from tinyclaw.state.nested import CLOSED
 from tinyclaw.state.snapshot import IMPORTS, MAX_STATE_BYTES, NESTED, Snapshot, SnapshotReader
 from tinyclaw.state.workspace import Workspace
 from tinyclaw.tools._walk import Walk
@@ -36,10 +37,11 @@ def check_instructions(workspace: Workspace, limits: Limits, mask: Callable[[str
 
 
 def _folders(workspace: Workspace, patterns: tuple[str, ...]) -> list[str]:
-    """Every folder that holds instructions and is not ignored."""
+    """Every folder that holds instructions and may bring them in."""
     names = {name for each in patterns for name in each.rpartition(":")[2].split("|")}
     files = Walk(str(workspace.root), "", []).files(lambda path: path.rpartition("/")[2] in names)
-    return list(dict.fromkeys(file.path.rpartition("/")[0] for file in files))
+    folders = dict.fromkeys(file.path.rpartition("/")[0] for file in files)
+    return [folder for folder in folders if CLOSED.isdisjoint(folder.split("/"))]
 
 
 def _problems(snapshot: Snapshot) -> dict[str, Diagnostic]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,8 @@ class Importing:
     def of(self, file: StateFile, depth: int = 1) -> Iterator[StateFile]:
         """What ``file`` imports, each file after those that it imports itself."""
         for each in file.imports:
-            path = self._path(file, each.name)
+            top = self._workspace.user_dir if file.private else self._workspace.root
+            path = _path(top, file.path, each.name, is_private=file.private)
             if path is not None and str(path) in self._places:
                 continue
             if self._left <= 0 or self._left_bytes <= 0:
@@ -80,18 +82,6 @@ class Importing:
         self._left_bytes -= found.size
         return found
 
-    def _path(self, file: StateFile, name: str) -> Path | None:
-        """What a name means, from the folder of the file that has it; None when that is outside of its tree.
-
-        The tree is the workspace or, for a file of the user level, the user-level folder, which ``~/`` names in both.
-        """
-        top = self._workspace.user_dir if file.private else self._workspace.root
-        folder = PurePosixPath(file.path.removeprefix("~/") if file.private else file.path).parent
-        if name.startswith("~/"):
-            folder, name = PurePosixPath(), name[2:] if file.private else ".."
-        place = posixpath.normpath(posixpath.join(str(top), str(folder), name))
-        return Path(place) if Path(place).is_relative_to(top) else None
-
     def _fault(self, path: Path | None, depth: int, found: StateFile | None) -> str:
         """Why what was ``found`` is not imported, "" when it is."""
         if path is None:
@@ -104,3 +94,16 @@ class Importing:
             return found.problem.message.removesuffix("; move it away")
         is_own = not found.private and _CLOSED & set(Path(found.place).relative_to(self._workspace.root).parts)
         return "lies in a folder of git's or tinyclaw's own, and is not read" if is_own else ""
+
+
+@lru_cache(maxsize=1024)
+def _path(top: Path, importer: str, name: str, *, is_private: bool) -> Path | None:
+    """What a name means, from the folder of the file that has it; None when that is outside of ``top``.
+
+    ``top`` is the workspace or, for a file of the user level, the user-level folder, which ``~/`` names in both.
+    """
+    folder = PurePosixPath(importer.removeprefix("~/") if is_private else importer).parent
+    if name.startswith("~/"):
+        folder, name = PurePosixPath(), name[2:] if is_private else ".."
+    place = Path(posixpath.normpath(posixpath.join(str(top), str(folder), name)))
+    return place if place.is_relative_to(top) else None

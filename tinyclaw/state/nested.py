@@ -59,18 +59,26 @@ class NestedFolders:
         self._workspace = workspace
         self._now = now
         self._known: dict[str, tuple[Signature | None, float, Rules]] = {}
+        self._paths: dict[str, Path] = {}
 
     def of(self, touched: tuple[str, ...]) -> list[Path]:
         """The folders to look into, those above a folder before it."""
-        root, chain = self._workspace.root, self._workspace.chain()
-        rules = (self._rules("", IGNORE_FILE), self._rules("", ".git/info/exclude")) if touched else ()
+        if not touched:
+            return []
+        chain = self._workspace.chain()
+        rules = (self._rules("", IGNORE_FILE), self._rules("", ".git/info/exclude"))
         open_folders: dict[str, tuple[Rules, ...]] = {"": rules}
         for folder in ways_to(touched).folders:
             above, _, name = folder.rpartition("/")
             rules_above = open_folders.get(above)
             if rules_above is not None and not is_ignored(rules_above, folder, name, is_folder=True):
                 open_folders[folder] = (self._rules(folder, f"{folder}/{IGNORE_FILE}"), *rules_above)
-        return [path for folder in open_folders if (path := root / folder) not in chain]
+        return [path for folder in open_folders if (path := self._path(folder)) not in chain]
+
+    def _path(self, folder: str) -> Path:
+        if folder not in self._paths:
+            self._paths[folder] = self._workspace.root / folder
+        return self._paths[folder]
 
     def _rules(self, folder: str, file: str) -> Rules:
         root = str(self._workspace.root)

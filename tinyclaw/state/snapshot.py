@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -154,9 +154,9 @@ class SnapshotReader:
         private = pattern.startswith(USER)
         top = self._workspace.user_dir if private else self._workspace.root
         if pattern.startswith((CHAIN, NESTED)):
-            names = pattern.partition(":")[2].split("|")
+            names = pattern.partition(":")[2]
             for folder in self._workspace.chain() if pattern.startswith(CHAIN) else self._nested.of(touched):
-                yield from islice(self._files([folder / name for name in names], private), 1)
+                yield from islice(self._files(_named(folder, names), private), 1)
         elif "*" in pattern:
             folder_name, _, name = pattern.removeprefix(USER).partition("*")
             records = self._folders.setdefault(pattern, _Folder(top / folder_name, name))
@@ -215,6 +215,11 @@ class SnapshotReader:
         if private:
             return f"~/{path.relative_to(self._workspace.user_dir).as_posix()}"
         return self._workspace.relative(path)
+
+
+@lru_cache(maxsize=1024)
+def _named(folder: Path, names: str) -> list[Path]:
+    return [folder / name for name in names.split("|")]
 
 
 def _is_nested(pattern: str) -> bool:
