@@ -99,6 +99,17 @@ def call_ids(groups: Iterable[Group]) -> Iterator[str]:
         yield from group.call_ids
 
 
+def _folders(result: Block) -> Iterator[str]:
+    """Where a call looked or worked; nowhere when it failed."""
+    if result.kind != "tool_result" or result.attrs.get("is_error") is True:
+        return
+    revisions, folder = result.attrs.get("revisions"), result.attrs.get("folder")
+    for path in revisions if isinstance(revisions, dict) else ():
+        yield path.rpartition("/")[0]
+    if isinstance(folder, str):
+        yield folder
+
+
 def assistant_message(groups: tuple[Group, ...], model: str, taken: frozenset[str]) -> Message:
     """The model's message. A call whose id is in ``taken``, or came before in it, is left out."""
     content: list[Json] = []
@@ -159,17 +170,6 @@ def _revisions(result: Block) -> dict[str, str]:
     if not isinstance(revisions, dict) or not result.text.strip() or result.attrs.get("same_as"):
         return {}
     return {path: str(revision) for path, revision in revisions.items()}
-
-
-def _folders(result: Block) -> Iterator[str]:
-    """Where a call looked or worked; nowhere when it failed."""
-    if result.kind != "tool_result" or result.attrs.get("is_error") is True:
-        return
-    revisions, folder = result.attrs.get("revisions"), result.attrs.get("folder")
-    for path in revisions if isinstance(revisions, dict) else ():
-        yield path.rpartition("/")[0]
-    if isinstance(folder, str):
-        yield folder
 
 
 def _is_whole_state(block: Block) -> bool:
