@@ -268,7 +268,8 @@ class ToolOutput:
     ``revisions`` maps workspace paths to the revision that the model knows after this result; for
     PLAN.md and TODO.md that makes the result the statement of the file. ``paged`` results are
     already bounded by the tool and are never offloaded again. ``summary`` is one line for the
-    terminal.
+    terminal. ``folder`` is the one that the call looked into or worked in, from the root ("" for the root): what
+    its instructions say is told before the next request. The folders of ``revisions`` need not be named.
     """
 
     text: str
@@ -277,6 +278,7 @@ class ToolOutput:
     images: tuple[Image, ...] = ()
     paged: bool = False
     summary: str = ""
+    folder: str = ""
 
 
 class Interrupt:

@@ -151,3 +151,34 @@ def test_the_records_of_the_memory_are_checked(workspace):
     assert said.returncode == 1
     for fault in (".memory/a.md:1: the frontmatter is never closed", ".memory/b.md: is reached by a link"):
         assert fault in said.stdout + said.stderr, said.stdout + said.stderr
+
+
+def test_imports_that_lead_nowhere_are_named_by_file_and_line_also_in_folders_below(workspace, faults):
+    (workspace / "web/build").mkdir(parents=True)
+    (workspace / ".gitignore").write_text("build\n")
+    (workspace / "AGENTS.md").write_text("@a.md @AGENTS.md\n@gone.md\n`@code.md` me@host.md\n@../out.md\n")
+    (workspace / "a.md").write_text("@AGENTS.md @a.md\n")
+    (workspace / "web/CLAUDE.md").write_text("\n@../a.md @missing.md\n")
+    (workspace / "web/build/AGENTS.md").write_text("@ignored.md\n")
+    code, lines = faults()
+    assert code == 1
+    assert [line.partition(" is ")[0] for line in lines] == [
+        "AGENTS.md:2: @gone.md",
+        "AGENTS.md:4: @../out.md",
+        "web/CLAUDE.md:2: @missing.md",
+    ]
+
+
+def test_imports_that_go_too_deep_and_files_that_are_cut_or_no_text_are_named(workspace, faults):
+    (workspace / "web").mkdir()
+    (workspace / "AGENTS.md").write_text("@f1.md @latin.md\n" + "a rule\n" * 6_000)
+    for number in range(1, 8):
+        (workspace / f"f{number}.md").write_text(f"@f{number + 1}.md\n")
+    (workspace / "latin.md").write_bytes(b"caf\xe9\n")
+    (workspace / "web/AGENTS.md").write_bytes(b"a\0b")
+    _, lines = faults()
+    assert sum(line.startswith("f5.md:1: @f6.md is not read: imports are followed 5 files deep") for line in lines) == 1
+    assert sum(line.startswith("AGENTS.md: cut: it is 42,017 bytes") for line in lines) == 1
+    assert sum(line.startswith("latin.md:1: is not UTF-8") for line in lines) == 1
+    assert sum(line.startswith("web/AGENTS.md:1: holds NUL bytes") for line in lines) == 1
+    assert not any(line.startswith("f7.md") for line in lines)

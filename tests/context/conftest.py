@@ -101,7 +101,7 @@ class Bench:
 
     def peek(self, **changes) -> WorkingSet:
         inputs = Inputs(
-            snapshot=self.reader.take(self.inputs.get("facts", FACTS)),
+            snapshot=self.reader.take(self.inputs.get("facts", FACTS), self.conversation.touched),
             conversation=self.conversation,
             prefix=self.prefix,
             sources=self.sources,

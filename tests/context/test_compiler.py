@@ -461,15 +461,23 @@ print(json.dumps(bench.peek().request.to_wire()), end="")
     assert made == [json.dumps(bench.peek().request.to_wire())] * 2
 
 
-NAMES = ("AGENTS.md", "sub/CLAUDE.md", "PLAN.md", "TODO.md", ".memory/MEMORY.md", "skills/a/SKILL.md", "~/AGENTS.md")
-lines = st.sampled_from(["# Head", "- [ ] item", "---", "```", "</state aaaa>", "\r", "é", "a" * 80, "", "@@ -1 +1 @@"])
+NAMES = (
+    *("AGENTS.md", "sub/CLAUDE.md", "PLAN.md", "TODO.md", ".memory/MEMORY.md", "skills/a/SKILL.md", "~/AGENTS.md"),
+    *("other/AGENTS.md", "other/in/CLAUDE.md", "x.md", "other/x.md", "~/x.md"),
+)
+lines = st.sampled_from(
+    [
+        *("# Head", "- [ ] item", "---", "```", "</state aaaa>", "\r", "é", "a" * 80, "", "@@ -1 +1 @@"),
+        *("@x.md", "@../x.md", "@other/AGENTS.md"),
+    ]
+)
 file_texts = st.one_of(
     st.lists(lines, max_size=9).map("\n".join),
     st.lists(lines, max_size=4).map(lambda some: "\n".join([*map(str, range(50)), *some, *map(str, range(50))])),
     st.text(max_size=30),
 )
 edits = st.tuples(st.sampled_from(NAMES), st.one_of(st.none(), file_texts))
-steps = st.one_of(edits, edits, edits, st.sampled_from(["far", "compact", "later", "untick"]))
+steps = st.one_of(edits, edits, edits, st.sampled_from(["far", "compact", "later", "untick", "touch"]))
 
 
 def shown_by(working, path: str) -> str:
@@ -508,6 +516,10 @@ def test_whatever_happens_the_newest_statement_of_each_file_is_what_is_on_disk(t
                 bench.append(Block("compact", {"keep": max(1, bench.conversation.last - 1)}, "Summary."))
             elif step == "later":
                 now += timedelta(hours=2)
+            elif step == "touch":
+                call = ToolUse(f"call_{bench.conversation.last}", "read", {})
+                bench.reply(call, stop="tool_use")
+                bench.result(call.id, "text", revisions={"other/in/x.py": "0" * 16})
             elif step == "untick":
                 bench.untick()
         working = bench.compile(now=now.isoformat(), target=wide)
@@ -518,7 +530,7 @@ def test_whatever_happens_the_newest_statement_of_each_file_is_what_is_on_disk(t
 
 
 def check_request(bench: Bench, working) -> None:
-    snapshot = bench.reader.take(FACTS)
+    snapshot = bench.reader.take(FACTS, bench.conversation.touched)
     everything = {file.path: file for file in snapshot.files(*snapshot.found)}
     for path in NAMES:
         file, pinned = everything.get(path), working.prefix.stated(path)

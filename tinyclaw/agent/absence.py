@@ -25,8 +25,9 @@ from tinyclaw.types import Interrupt, ToolUse
 _SAID = frozenset({"text", "tool_use", "tool_result", "state", "thinking", "raw"})
 _MOST = 5
 _BY_THEMSELVES = (
-    "only PLAN.md, TODO.md, the AGENTS.md of the folders from the root down to where you stand, the memory's index, "
-    "the skills' names and descriptions and .tinyclaw/sources/*.md come in by themselves"
+    "only PLAN.md, TODO.md, the AGENTS.md of the folders from the root down to where you stand and of those that a "
+    "call touched, with what they import, the memory's index, the skills' names and descriptions and "
+    ".tinyclaw/sources/*.md come in by themselves"
 )
 
 
@@ -213,8 +214,18 @@ def _by_place(scene: Scene, name: str) -> Iterator[str]:
         yield "its folder has an AGENTS.md, which is read in its place"
     elif last in ("AGENTS.md", "CLAUDE.md"):
         yield f"{folder} is not on the way from the root to where you stand ({_stand(scene)})"
+        yield _untouched(scene, folder)
     else:
         yield f"no call of this session named it before this request, and {_BY_THEMSELVES}"
+
+
+def _untouched(scene: Scene, folder: str) -> str:
+    """Why the agent's way did not bring the instructions of a folder in."""
+    if any(f"{touched}/".startswith(f"{folder}/") for touched in scene.conversation.touched):
+        return (
+            "a call touched it, but nothing is read in a folder that git ignores, in node_modules or in tinyclaw's own"
+        )
+    return "no call touched it before this request"
 
 
 def _stand(scene: Scene) -> str:

@@ -274,7 +274,14 @@ def _result_blocks(
     number += conversation.groups[-1].role == "assistant"
     writes = job.tool is not None and job.tool.effect in ("state", "write")
     states = [path for path in output.revisions if writes and path in session.live_paths]
-    facts = {"ms": milliseconds, "revisions": dict(output.revisions), "states": states, "same_as": same}
+    is_known = output.folder in {path.rpartition("/")[0] for path in output.revisions}
+    facts = {
+        "ms": milliseconds,
+        "revisions": dict(output.revisions),
+        "states": states,
+        "folder": "" if is_known else output.folder,
+        "same_as": same,
+    }
     blocks = [result_block(job.call.id, number, text, name=job.call.name, is_error=output.is_error, **facts)]
     for image in output.images:
         stored = session.outputs.put_image(job.call.name, b64decode(image.data), IMAGE_SUFFIXES[image.media_type])

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from tinyclaw.agent.standing import check_instructions
+from tinyclaw.agent.start import limits_of
 from tinyclaw.context.source import load_sources
 from tinyclaw.context.sources.own import check_source
 from tinyclaw.errors import ModelError, StateError
@@ -17,10 +19,11 @@ from tinyclaw.state.files import read
 from tinyclaw.state.leftovers import find_leftovers
 from tinyclaw.state.memory.store import Memory
 from tinyclaw.state.plan import Plan
+from tinyclaw.state.redaction import Masker
 from tinyclaw.state.scaffold import ATTRIBUTES, IGNORED, missing_lines
 from tinyclaw.state.settings import load_settings
 from tinyclaw.state.skills import PATTERNS, PLACES, find_skills
-from tinyclaw.state.snapshot import CHAIN, MAX_STATE_BYTES, USER
+from tinyclaw.state.snapshot import CHAIN, IMPORTS, MAX_STATE_BYTES, NESTED, USER
 from tinyclaw.state.todo import Todo
 from tinyclaw.state.transcript.fold import conversation_of
 from tinyclaw.state.transcript.grammar import FORMAT, parse
@@ -39,6 +42,7 @@ def examine(workspace: Workspace, environment: Mapping[str, str]) -> list[Diagno
         *_settings(workspace, environment),
         *_places(workspace),
         *_documents(workspace),
+        *_instructions(workspace, environment),
         *_transcripts(workspace),
         *_locks(workspace),
         *_leftovers(workspace),
@@ -88,10 +92,19 @@ def _documents(workspace: Workspace) -> Iterator[Diagnostic]:
     yield from Memory(workspace.root, lambda: "", str).problems()
 
 
+def _instructions(workspace: Workspace, environment: Mapping[str, str]) -> Iterator[Diagnostic]:
+    try:
+        settings, _ = load_settings(workspace.root, workspace.user_dir, environment, {})
+    except StateError:
+        return  # which the settings' own check has said
+    yield from check_instructions(workspace, limits_of(settings), Masker(environment).mask)
+
+
 def _live_files(workspace: Workspace) -> Iterator[tuple[Path, str]]:
     """Every file that a source reads but skills, and how it is called."""
     for pattern in dict.fromkeys(pattern for source in load_sources() for pattern in source.watches):
-        if pattern in PATTERNS:
+        pattern = pattern.removeprefix(IMPORTS)
+        if pattern in PATTERNS or pattern.startswith(NESTED):
             continue
         folder, shown = workspace.root, ""
         if pattern.startswith(USER):

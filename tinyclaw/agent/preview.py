@@ -34,7 +34,7 @@ from tinyclaw.state.live import LiveFiles
 from tinyclaw.state.redaction import Masker
 from tinyclaw.state.settings import load_settings
 from tinyclaw.state.snapshot import MAX_STATE_BYTES, Snapshot, SnapshotReader
-from tinyclaw.state.transcript.fold import conversation_of
+from tinyclaw.state.transcript.fold import Conversation, conversation_of
 from tinyclaw.state.transcript.prefixes import PrefixStore
 from tinyclaw.state.transcript.sessions import SessionFile, find_session
 from tinyclaw.state.workspace import TRANSCRIPTS
@@ -64,7 +64,7 @@ def preview(options: Options) -> Preview:
     blocks = Recording.read(session.path, load_image).blocks if session else ()
     conversation = conversation_of(blocks, load_image)
     now = options.clock()
-    snapshot = _snapshot(options, now)
+    snapshot = _snapshot(options, now, conversation)
     prefixes = PrefixStore(folder, workspace.user_dir)
     model = _model_name(settings.model or conversation.model, options)
     target = target_of(model, settings, limits_file(options).of(model))
@@ -103,14 +103,14 @@ def preview(options: Options) -> Preview:
     return Preview(working, view, scene, session)
 
 
-def _snapshot(options: Options, now: datetime) -> Snapshot:
+def _snapshot(options: Options, now: datetime, conversation: Conversation) -> Snapshot:
     """What the live files say now."""
     workspace = options.workspace
     masker = Masker(options.environment)
     live = LiveFiles(time.time, time.sleep, limit_bytes=MAX_STATE_BYTES)
     reader = SnapshotReader(workspace, live, masker.mask, watched_patterns(load_sources()), time.time)
     facts = Facts(fixed_facts(workspace, now.date().isoformat()), lambda: git_text(workspace.root, masker))
-    return reader.take(facts.get())
+    return reader.take(facts.get(), conversation.touched)
 
 
 def recorded_scene(options: Options, recording: Recording, rebuilt: Rebuilt) -> Scene:
@@ -125,7 +125,7 @@ def recorded_scene(options: Options, recording: Recording, rebuilt: Rebuilt) -> 
         prefix=rebuilt.prefix,
         messages=rebuilt.messages,
         manifest=rebuilt.manifest,
-        snapshot=_snapshot(options, options.clock()),
+        snapshot=_snapshot(options, options.clock(), rebuilt.conversation),
         prefixes=PrefixStore(workspace.root / TRANSCRIPTS, workspace.user_dir),
         is_exact=rebuilt.is_exact,
     )

@@ -194,7 +194,7 @@ class Session:
 
     def snapshot(self) -> Snapshot:
         """What the files say now."""
-        snapshot = self.reader.take(self.facts.get())
+        snapshot = self.reader.take(self.facts.get(), self.conversation.touched)
         self._live = frozenset(file.path for file in snapshot.files(*snapshot.found)) | {PLAN, TODO}
         return snapshot
 
@@ -267,7 +267,7 @@ class Session:
     def before_command(self) -> None:
         """Remember the live documents, so that a change during a command is told from one before it."""
         if self._before_command is None:
-            self._before_command = self.reader.take_documents()
+            self._before_command = self.reader.take_documents(self.conversation.touched)
 
     def after_call(self, arguments: Mapping[str, Any], output: ToolOutput) -> None:
         """Take in what a call has changed: own writes need not be waited for, git is asked again after its commands."""

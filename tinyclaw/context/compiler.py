@@ -23,6 +23,7 @@ from tinyclaw.state.snapshot import Snapshot
 from tinyclaw.state.transcript.fold import Conversation, Message, canonical
 from tinyclaw.state.transcript.grammar import Block
 from tinyclaw.state.transcript.prefixes import Prefix, PrefixBlock
+from tinyclaw.state.transcript.statements import Statement
 from tinyclaw.types import Json, Mode, Request, ToolSpec
 
 CACHE_SECONDS = 3600
@@ -199,7 +200,7 @@ def _assemble(
     room = target.window_tokens - tokens
     if room < LEAST_OUTPUT_TOKENS and not inputs.may_exceed:
         raise PromptTooLong(_too_long(tokens, target.window_tokens, _largest(prefix, messages, estimator)))
-    entries = _entries(inputs, prefix, collected)
+    entries = _entries(inputs, prefix, collected, conversation)
     entries["conversation"] = Entry("conversation", _steady(target).tokens(talk))
     max_tokens = min(target.max_tokens, max(room, LEAST_OUTPUT_TOKENS))
     manifest = Manifest(entries, tokens, prefix.length + talk, estimator.corrected)
@@ -277,7 +278,7 @@ def _marked_messages(messages: Sequence[Message], settled: Sequence[int]) -> tup
     return tuple(wires)
 
 
-def _entries(inputs: Inputs, prefix: Prefix, collected: Collected) -> dict[str, Entry]:
+def _entries(inputs: Inputs, prefix: Prefix, collected: Collected, conversation: Conversation) -> dict[str, Entry]:
     """What the prefix holds, what was stated beside it, and what is left out, each with its place in the files."""
     estimator = _steady(inputs.target)
     pieces = {piece.id: piece for _, piece in collected.parts}
@@ -291,15 +292,28 @@ def _entries(inputs: Inputs, prefix: Prefix, collected: Collected) -> dict[str, 
         if source.placement == "event" or (piece.path and (piece.id, piece.revision) not in pinned):
             name = piece.id if piece.id not in entries else f"{piece.id} (changed)"
             tokens = estimator.tokens(len(piece.text))
-            entries[name] = Entry("event", tokens, piece.path, piece.lines, piece.revision, piece.note)
+            entry = Entry("event", tokens, piece.path, piece.lines, piece.revision, piece.note)
+            entries[name] = _as_stated(entry, piece, conversation.statements.get(piece.path), recorded.get(name, {}))
     return entries | collected.left_out
 
 
 def _pinned_facts(block: PrefixBlock, piece: Piece | None, recorded: Json) -> tuple[str, str]:
-    """Lines and note of a pinned block: of its file as it is, or as it was when the block was made."""
-    if piece is not None and piece.revision == block.revision:
+    """Lines and note of a pinned block: of its file as it is, or as it was when the block was made.
+
+    The same revision may be cut elsewhere now, where other files share its room; what is pinned stands.
+    """
+    is_same = piece is not None and piece.revision == block.revision
+    if piece is not None and is_same and piece.text.strip() == block.text:
         return piece.lines, piece.note
-    return (str(recorded.get("lines", "")), "") if recorded.get("rev", "") == block.revision else ("", "")
+    if recorded.get("rev", "") != block.revision:
+        return (piece.lines, piece.note) if piece is not None and is_same else ("", "")
+    return str(recorded.get("lines", "")), str(recorded.get("note", "")) if is_same else ""
+
+
+def _as_stated(entry: Entry, piece: Piece, said: Statement | None, recorded: Json) -> Entry:
+    """The entry of a file, or the recorded one where this revision was stated with another cut."""
+    is_other = said is not None and said.revision == piece.revision and said.text not in (None, piece.text.strip())
+    return Entry.from_json(recorded) if is_other and recorded.get("rev") == piece.revision else entry
 
 
 def _largest(prefix: Prefix, messages: Sequence[Message], estimator: Estimator) -> list[str]:

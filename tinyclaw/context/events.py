@@ -42,7 +42,7 @@ def state_events(
         revision = part.piece.revision if part else ABSENT
         text = part.piece.text.strip() if part else None
         if revision != (said.revision if said else ABSENT):
-            is_told = revision == known.get(path) or not conversation.requests or _is_fact(part)
+            is_told = revision == known.get(path) or not conversation.requests or _is_fact(part) or _arrives(part, said)
             by: By = "now" if is_told else "during" if path in changed_during else "outside"
             yield state_block(path, revision, by, text, before, number, is_cut=_is_cut(part))
         elif part and said and not _stands_in(pinned.get(path), revision) and _is_far(conversation, said, estimator):
@@ -87,6 +87,10 @@ def _events_of(conversation: Conversation, path: str) -> Iterator[Block]:
 
 def _is_cut(part: Part | None) -> bool:
     return part is not None and bool(part.piece.note)
+
+
+def _arrives(part: Part | None, said: Statement | None) -> bool:
+    return part is not None and part.piece.arrives and said is None
 
 
 def _is_fact(part: Part | None) -> bool:

@@ -50,7 +50,8 @@ class Piece:
     ``path`` makes the piece a live file: a change of ``revision`` is stated in the conversation.
     ``lines`` says which lines of the file are in, ``note`` what was cut and why. A blank ``text`` with a note is
     left out for that reason. ``private`` text comes from the user level and is not written into the workspace.
-    ``priority`` and ``required`` are the source's where they are None.
+    ``priority`` and ``required`` are the source's where they are None. ``arrives``: the file comes into sight by what
+    the agent does or another file imports, so that its first statement is nobody's change.
     """
 
     id: str
@@ -62,6 +63,7 @@ class Piece:
     private: bool = False
     priority: int | None = None
     required: bool | None = None
+    arrives: bool = False
 
 
 @dataclass(frozen=True)

@@ -110,11 +110,13 @@ def _read_open(path: Path, fd: int, limit_bytes: int | None) -> FileRead:
 
 
 def _read_bounded(path: Path, fd: int, size: int, limit_bytes: int | None) -> bytes:
-    os.lseek(fd, 0, os.SEEK_SET)
-    with os.fdopen(fd, "rb", closefd=False) as file:
-        data = file.read() if limit_bytes is None else file.read(limit_bytes + 1)
-    if limit_bytes is not None and len(data) > limit_bytes:
-        actual = max(size, len(data))
+    data = b""
+    if limit_bytes is None or size <= limit_bytes:
+        os.lseek(fd, 0, os.SEEK_SET)
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            data = file.read() if limit_bytes is None else file.read(limit_bytes + 1)
+    actual = max(size, len(data))
+    if limit_bytes is not None and actual > limit_bytes:
         raise StateError(f"{path}: is too large ({actual:,} bytes, the limit is {limit_bytes:,}); shorten or split it")
     return data
 

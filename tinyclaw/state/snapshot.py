@@ -2,9 +2,11 @@
 
 A pattern names what a source wants to see: ``PLAN.md`` (a file at the root), ``user:AGENTS.md`` (at
 the user level), ``chain:AGENTS.md|CLAUDE.md`` (in each folder from the root to where we work, the
-first name that is there), ``notes/*.md`` or ``chain:skills/*/SKILL.md`` (a folder of records, of which no
-more than ``MAX_RECORDS`` are read). Nothing here is proportional to the workspace: only the named files
-and folders are looked at, and a file that has not changed costs one stat.
+first name that is there), ``nested:AGENTS.md|CLAUDE.md`` (the same in each folder below the root that the agent has
+touched), ``notes/*.md`` or ``chain:skills/*/SKILL.md`` (a folder of records, of which no more than ``MAX_RECORDS`` are
+read). With ``@`` before a pattern come the files that its files import, each before its importer, and no file twice.
+Nothing here is proportional to the workspace: only the named files and folders are looked at, and a file that has not
+changed costs one stat.
 """
 
 from __future__ import annotations
@@ -12,14 +14,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 
 from tinyclaw.errors import StateError
+from tinyclaw.state._importing import Importing
 from tinyclaw.state._reading import Signature
 from tinyclaw.state.files import FileRead
+from tinyclaw.state.imports import Import, find_imports
 from tinyclaw.state.live import RACY_SECONDS, LiveFiles, is_racy
+from tinyclaw.state.nested import NestedFolders, ways_to
 from tinyclaw.state.workspace import Workspace
 from tinyclaw.types import Diagnostic
 
@@ -29,6 +35,8 @@ MAX_RECORDS = 200
 """An edit in place shows in no folder's times, so each record costs a stat per compile; a catalog holds no more."""
 USER = "user:"
 CHAIN = "chain:"
+NESTED = "nested:"
+IMPORTS = "@"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +46,8 @@ class StateFile:
     Compared by identity: a reader gives the same object for as long as the file stands.
 
     ``path`` is as people write it: relative to the root, or ``~/…`` for the user level. ``text`` is
-    empty when ``problem`` says why the file cannot be read. ``size`` is in bytes on disk.
+    empty when ``problem`` says why the file cannot be read. ``size`` is in bytes on disk. ``place`` is the real path on
+    this machine, equal for two links to one file; it is shown to nobody.
     """
 
     path: str
@@ -47,18 +56,27 @@ class StateFile:
     size: int = 0
     private: bool = False
     problem: Diagnostic | None = None
+    place: str = ""
+
+    @cached_property
+    def imports(self) -> tuple[Import, ...]:
+        """What the text imports, whether it is there or not."""
+        return find_imports(self.text)
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """The files that each pattern found, in order, and named facts that are no files.
 
-    ``unread`` says how many records of a pattern's folder were left unread.
+    ``unread`` says how many records of a pattern's folder, or how many touched folders, were left unread. ``importers``
+    says which file imported a file, by path; ``import_faults`` what was not imported and why.
     """
 
     found: Mapping[str, tuple[StateFile, ...]]
     facts: Mapping[str, str] = field(default_factory=dict)
     unread: Mapping[str, int] = field(default_factory=dict)
+    importers: Mapping[str, str] = field(default_factory=dict)
+    import_faults: tuple[Diagnostic, ...] = ()
 
     def files(self, *patterns: str) -> Iterator[StateFile]:
         """The files of the given patterns, in their order."""
@@ -86,18 +104,21 @@ class SnapshotReader:
         self._now = now
         self._live = live
         self._mask = mask
+        self._nested = NestedFolders(workspace, now)
         self._patterns = {pattern: _Pattern.of(pattern, workspace, max_records) for pattern in patterns}
         self._decoded: dict[bool, dict[Path, tuple[FileRead, StateFile | None]]] = {False: {}, True: {}}
 
-    def take(self, facts: Mapping[str, str]) -> Snapshot:
-        """Read what changed since the last snapshot; what is proven unchanged costs one stat."""
-        found = {name: tuple(self._find(pattern)) for name, pattern in self._patterns.items()}
-        return Snapshot(found, facts, {name: pattern.unread for name, pattern in self._patterns.items()})
+    def take(self, facts: Mapping[str, str], touched: tuple[str, ...] = ()) -> Snapshot:
+        """Read what changed since the last snapshot; what is proven unchanged costs one stat.
 
-    def take_documents(self) -> Snapshot:
+        ``touched`` are the folders that the agent has touched, from the root, in the order of its first touch.
+        """
+        return self._taken(list(self._patterns), touched, facts)
+
+    def take_documents(self, touched: tuple[str, ...] = ()) -> Snapshot:
         """What the single files say now: no facts, and no folders of records, which cost a stat for each record."""
-        single = {name: pattern for name, pattern in self._patterns.items() if not pattern.folders}
-        return Snapshot({name: tuple(self._find(pattern)) for name, pattern in single.items()})
+        single = [name for name, pattern in self._patterns.items() if not pattern.folders]
+        return self._taken(single, touched, {})
 
     def file(self, shown: str) -> StateFile | None:
         """The file that is called ``shown``, as ``StateFile.path`` has it, as it stands now; None when it is absent.
@@ -108,30 +129,61 @@ class SnapshotReader:
         name = Path(shown.removeprefix("~/"))
         if name.is_absolute() or ".." in name.parts:
             return None
-        return next(
-            self._files([(self._workspace.user_dir if private else self._workspace.root) / name], private), None
-        )
+        return self._file((self._workspace.user_dir if private else self._workspace.root) / name, private)
 
     def wrote(self, path: str, revision: str) -> None:
         """Tell of an own write to a workspace file, so that the next snapshot does not wait for it to stand still."""
         self._live.wrote(self._workspace.root / path, revision)
 
-    def _find(self, pattern: _Pattern) -> Iterator[StateFile]:
+    def _taken(self, names: Sequence[str], touched: tuple[str, ...], facts: Mapping[str, str]) -> Snapshot:
+        found = {name: tuple(self._find(name, touched)) for name in names}
+        unread = {name: self._patterns[name].unread for name in names}
+        importing = Importing(self._workspace, self._file, self._stated(found))
+        following = [each for each in names if each.startswith(IMPORTS)]
+        for pattern in following:
+            if not _is_nested(pattern):  # claimed first: what the agent's ways bring in later changes nothing before
+                found[pattern] = tuple(filter(importing.claim, found[pattern]))
+        for pattern in following:
+            found[pattern] = tuple(self._with_imports(pattern, found[pattern], importing))
+            if _is_nested(pattern):
+                unread[pattern] = ways_to(touched).more
+        return Snapshot(found, facts, unread, importing.importers, tuple(importing.faults))
+
+    def _with_imports(self, pattern: str, files: Iterable[StateFile], importing: Importing) -> Iterator[StateFile]:
+        for file in files:
+            if not _is_nested(pattern) or importing.claim(file):
+                yield from importing.of(file)
+                yield file
+
+    def _stated(self, found: Mapping[str, tuple[StateFile, ...]]) -> Iterator[str]:
+        """The places of single files that other patterns name, also where there is no file now."""
+        for pattern in found:
+            if "*" not in pattern and not pattern.startswith((IMPORTS, USER, CHAIN, NESTED)):
+                yield str(self._workspace.root / pattern)
+                yield from (file.place for file in found[pattern])
+
+    def _find(self, name: str, touched: tuple[str, ...]) -> Iterator[StateFile]:
+        pattern = self._patterns[name]
         for folder in pattern.folders:
             yield from self._records(folder, pattern.private)
         for paths in pattern.paths:
             yield from islice(self._files(paths, pattern.private), 1)
+        for place in self._nested.of(touched) if _is_nested(name) else ():
+            yield from islice(self._files(_named(place, name.partition(":")[2]), pattern.private), 1)
 
     def _records(self, folder: _Folder, private: bool) -> Sequence[StateFile]:
         """The files of a folder of records. There may be hundreds, so what stands costs a stat each and no more."""
         now = self._now()
         looks = folder.looks(now)
         if looks != folder.proven:
-            found = [next(self._files([path], private), None) for path in folder.paths]
+            found = [self._file(path, private) for path in folder.paths]
             folder.files = [file for file in found if file is not None]
             is_proof = all(_is_proof(look, file, now) for look, file in zip(looks, found, strict=True))
             folder.proven = looks if is_proof and looks == folder.looks(now) else None
         return folder.files
+
+    def _file(self, path: Path, private: bool) -> StateFile | None:
+        return next(self._files([path], private), None)
 
     def _files(self, paths: Iterable[Path], private: bool) -> Iterator[StateFile]:
         decoded = self._decoded[private]
@@ -151,23 +203,34 @@ class SnapshotReader:
         """The file that was read; None when it is absent, ``known`` when that is still what it says."""
         if read.data is None:
             return None
-        if not private and not Path(os.path.realpath(read.path)).is_relative_to(self._workspace.root):
+        place = os.path.realpath(read.path)
+        if not private and not Path(place).is_relative_to(self._workspace.root):
             return self._unusable(read.path, private, "is a link out of the workspace and is not followed")
-        if known is not None and known.revision == read.revision:
+        if known is not None and (known.revision, known.place) == (read.revision, place):
             return known
         shown = self._shown(read.path, private)
         text, problem = _text_of(read.data, shown)
         text = self._mask(text.replace("\r\n", "\n").replace("\r", "\n"))
-        return StateFile(shown, text, read.revision, len(read.data), private, problem)
+        return StateFile(shown, text, read.revision, len(read.data), private, problem, place)
 
     def _unusable(self, path: Path, private: bool, message: str) -> StateFile:
         shown = self._shown(path, private)
-        return StateFile(shown, "", UNREADABLE, private=private, problem=Diagnostic(shown, None, message))
+        problem = Diagnostic(shown, None, message)
+        return StateFile(shown, "", UNREADABLE, private=private, problem=problem, place=str(path))
 
     def _shown(self, path: Path, private: bool) -> str:
         if private:
             return f"~/{path.relative_to(self._workspace.user_dir).as_posix()}"
         return self._workspace.relative(path)
+
+
+@lru_cache(maxsize=1024)
+def _named(folder: Path, names: str) -> list[Path]:
+    return [folder / name for name in names.split("|")]
+
+
+def _is_nested(pattern: str) -> bool:
+    return pattern.startswith(IMPORTS + NESTED)
 
 
 def _text_of(data: bytes, path: str) -> tuple[str, Diagnostic | None]:
@@ -273,6 +336,9 @@ class _Pattern:
 
     @classmethod
     def of(cls, pattern: str, workspace: Workspace, max_records: int) -> _Pattern:
+        pattern = pattern.removeprefix(IMPORTS)
+        if pattern.startswith(NESTED):  # where to look is told with each snapshot
+            return cls(False, (), ())
         private = pattern.startswith(USER)
         names = pattern.removeprefix(USER).removeprefix(CHAIN)
         root = workspace.user_dir if private else workspace.root

@@ -19,6 +19,11 @@ class Place(NamedTuple):
     path: Path
     name: str
 
+    @property
+    def folder(self) -> str:
+        """The folder it lies in, from the root."""
+        return self.name.rpartition("/")[0]
+
 
 def locate(workspace: Workspace, name: str) -> Place:
     """Raises: ToolError when ``name`` is no path inside the workspace."""

@@ -60,6 +60,11 @@ def from_root(workspace: Workspace, path: Path) -> str:
     return "" if path == workspace.root else workspace.relative(path)
 
 
+def folder_of(workspace: Workspace, start: Path) -> str:
+    """The folder that a search from ``start`` looks into, relative to the root."""
+    return from_root(workspace, start if start.is_dir() else start.parent)
+
+
 def count(number: int, noun: str) -> str:
     """``1 file``, ``2 files``, ``2 matches``."""
     plural = noun + ("es" if noun.endswith("ch") else "s")

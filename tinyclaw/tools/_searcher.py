@@ -16,8 +16,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from tinyclaw.state.wildcards import expand_braces, to_regex
 from tinyclaw.tools._walk import File, Walk, open_regular
-from tinyclaw.tools._wildcards import expand_braces, to_regex
 
 LINE_CHARS = 500
 TOTAL_CHARS = 14_000

@@ -10,14 +10,12 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from tinyclaw.tools._ignore import Rules, is_ignored
+from tinyclaw.state.ignore import IGNORE_FILE, Rules, is_ignored, read_rules
 
 COUNT_LIMIT = 10_000
 """Ignored files are counted up to this number."""
 
 _GIT = ".git"
-_IGNORE_FILE = ".gitignore"
-_IGNORE_FILE_BYTES = 1_000_000
 
 Chain = tuple[Rules, ...]
 
@@ -52,8 +50,8 @@ class Walk:
         while stack:
             folder, chain = stack.pop()
             entries = self._entries(folder)
-            if any(entry.name == _IGNORE_FILE for entry in entries):
-                chain = (self._rules(folder, _join(folder, _IGNORE_FILE)), *chain)
+            if any(entry.name == IGNORE_FILE for entry in entries):
+                chain = (read_rules(self._root, folder, _join(folder, IGNORE_FILE)), *chain)
             subfolders = []
             for entry in entries:
                 path = _join(folder, entry.name)
@@ -78,21 +76,14 @@ class Walk:
 
     def _chain_above(self) -> Chain:
         """The rules that hold for ``start`` from above; none when they would ignore it."""
-        chain: Chain = (self._rules("", f"{_GIT}/info/exclude"),)
+        chain: Chain = (read_rules(self._root, "", f"{_GIT}/info/exclude"),)
         folder = ""
         for name in self._start.split("/") if self._start else ():
-            chain = (self._rules(folder, _join(folder, _IGNORE_FILE)), *chain)
+            chain = (read_rules(self._root, folder, _join(folder, IGNORE_FILE)), *chain)
             folder = _join(folder, name)
             if is_ignored(chain, folder, name, is_folder=True):
                 return ()
         return chain
-
-    def _rules(self, folder: str, file: str) -> Rules:
-        try:
-            data = read_regular(f"{self._root}/{file}", _IGNORE_FILE_BYTES)
-        except OSError:
-            data = b""
-        return Rules(folder, data.decode("utf-8", "surrogateescape"))
 
     def _count_ignored(self, path: str, is_folder: bool, fits: Callable[[str], bool]) -> None:
         stack = [path] if is_folder else []
@@ -117,15 +108,6 @@ def open_regular(path: str) -> int:
         return descriptor
     os.close(descriptor)
     raise OSError("not a regular file")
-
-
-def read_regular(path: str, most_bytes: int) -> bytes:
-    """The first ``most_bytes`` of a regular file. Raises: OSError."""
-    descriptor = open_regular(path)
-    try:
-        return os.read(descriptor, most_bytes)
-    finally:
-        os.close(descriptor)
 
 
 def _join(folder: str, name: str) -> str:

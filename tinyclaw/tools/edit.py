@@ -51,7 +51,7 @@ def edit(ctx: ToolContext, path: str, old_text: str, new_text: str, replace_all:
     summary = _summary(place, found, len(spans))
     window = _window(before.text, decode(data).text, spans)
     text = f"{summary}\n{window}{told(done.others)}{_told_since(ctx, place, base, since)}"
-    return ToolOutput(text, revisions=done.revisions, summary=summary)
+    return ToolOutput(text, revisions=done.revisions, summary=summary, folder=place.folder)
 
 
 def _made(ctx: ToolContext, path: str, old_text: str, new_text: str, replace_all: bool) -> _Edited:

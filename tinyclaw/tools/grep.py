@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tinyclaw.errors import ToolError
 from tinyclaw.tools._base import ToolContext, tool
-from tinyclaw.tools._search import LEFT_OUT, SECONDS, count, existing, find_lines, from_root, notes
+from tinyclaw.tools._search import LEFT_OUT, SECONDS, count, existing, find_lines, folder_of, from_root, notes
 from tinyclaw.tools._searcher import Grep, Matches
 from tinyclaw.types import ToolOutput
 
@@ -32,12 +32,22 @@ def grep(
         raise ToolError("pattern is empty; give what to look for, or use glob to list files.")
     if not (0 <= context <= MAX_CONTEXT and 1 <= limit <= MAX_MATCHES):
         raise ToolError(f"context goes from 0 to {MAX_CONTEXT}, limit from 1 to {MAX_MATCHES}.")
-    start = from_root(ctx.workspace, existing(ctx.workspace, path))
-    query = Grep(str(ctx.workspace.root), start, LEFT_OUT, pattern, glob, ignore_case, context, limit, SECONDS)
+    start = existing(ctx.workspace, path)
+    query = Grep(
+        str(ctx.workspace.root),
+        from_root(ctx.workspace, start),
+        LEFT_OUT,
+        pattern,
+        glob,
+        ignore_case,
+        context,
+        limit,
+        SECONDS,
+    )
     found = find_lines(query, ctx.interrupt)
     verdict = _verdict(found, glob)
     text = "\n".join([*found.lines, "", verdict] if found.lines else [verdict])
-    return ToolOutput(text, summary=verdict.split(" (")[0])
+    return ToolOutput(text, summary=verdict.split(" (")[0], folder=folder_of(ctx.workspace, start))
 
 
 def _verdict(found: Matches, glob: str) -> str:

@@ -40,7 +40,8 @@ def read(
     if _images.media_type(head):
         return _picture(ctx, place, size)
     if is_binary(head, whole=size <= len(head)):
-        return _said(f"{place.name}: {describe_binary(head)}, {size:,} bytes. It cannot be shown as text; use bash.")
+        text = f"{place.name}: {describe_binary(head)}, {size:,} bytes. It cannot be shown as text; use bash."
+        return ToolOutput(text, paged=True, summary=text, folder=place.folder)
     if size <= GATE_BYTES:
         page = _whole(ctx, place, first, lines)
     elif offset is None and limit is None:

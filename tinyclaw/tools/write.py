@@ -42,7 +42,8 @@ def write(ctx: ToolContext, path: str, content: str) -> ToolOutput:
     done = commit(ctx, place, data, base, knows_base=True)
     verb = "created" if base.data is None else "unchanged" if data == base.data else "replaced"
     summary = f"{verb} {place.name} ({_lines(content)}, {len(data):,} bytes)"
-    return ToolOutput(summary + told(done.others), revisions=done.revisions, summary=summary)
+    text = summary + told(done.others)
+    return ToolOutput(text, revisions=done.revisions, summary=summary, folder=place.folder)
 
 
 def _made(ctx: ToolContext, path: str, content: str) -> _Written:

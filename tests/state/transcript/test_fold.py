@@ -303,6 +303,7 @@ ATTRIBUTES = [
     "m", "id", "n", "role", "name", "args", "extra", "is_error", "revisions", "states", "file", "path", "rev",
     "by", "how", "from", "model", "signature", "sha256", "hash", "at", "manifest", "results", "keep", "what",
     "answer", "in", "out", "cache_read", "cache_write", "stop", "bytes", "tokens", "set", "drop",
+    "folder",
 ]  # fmt: skip
 KINDS = [
     "text", "thinking", "tool_use", "tool_result", "image", "state", "raw", "prefix", "request", "reply",
@@ -329,6 +330,7 @@ def test_attributes_of_any_kind_and_type_are_lived_with(scrawled, place):
     messages = [message.wire for message in conversation.messages(MODEL).messages]
     assert fault_of(messages) is None
     assert isinstance(conversation.pending_calls, tuple) and conversation.awaits_reply in (True, False)
+    assert all(isinstance(folder, str) and folder for folder in conversation.touched)
 
 
 def test_a_kind_that_is_none_of_ours_is_kept_and_means_nothing():
@@ -428,6 +430,44 @@ def test_a_rewind_that_reaches_behind_a_summary_brings_the_history_back():
 def test_a_rewind_behind_what_is_kept_leaves_the_summary():
     messages = sent(*HISTORY, Block("compact", {"keep": 7}, "Summary"), Block("event", {"what": "rewind", "m": 7}))
     assert messages == [{"role": "user", "content": [{"type": "text", "text": "Summary"}]}]
+
+
+def looked(number: int, identity: str, **facts) -> Block:
+    return result_block(identity, number, "content", name="read", **facts)
+
+
+def test_the_touched_folders_are_those_that_results_name_in_order_and_once():
+    conversation = conversation_of(
+        [
+            said(1, "go"),
+            *(call(2, identity) for identity in ("t1", "t2", "t3", "t4", "t5")),
+            looked(3, "t2", folder="b"),
+            looked(3, "t1", revisions={"a/in/x.py": "0", "top.py": "0"}),
+            looked(3, "t3", folder="c", is_error=True),
+            looked(3, "t4", folder="a/in", revisions={"b/y.py": "0"}),
+            looked(3, "t5", folder=["d"], revisions=["e/f"]),
+        ]
+    )
+    assert conversation.touched == ("b", "a/in")
+
+
+def test_touched_folders_outlive_a_summary_and_go_with_a_rewind_or_a_turn_that_is_taken_out():
+    def turn(number: int, folder: str, box: bool = True) -> list[Block]:
+        text = user_text("go", number, "now")
+        asked = Block("text", text.attrs, text.text, heading=text.heading, box=box)
+        return [
+            asked,
+            call(number + 1, folder),
+            looked(number + 2, folder, folder=folder),
+            answer(number + 3, "ok"),
+            end(),
+        ]
+
+    written = [*turn(1, "a"), *turn(5, "b"), *turn(9, "c")]
+    summary = Block("compact", {"keep": 9}, "Summary")
+    assert conversation_of([*written, summary]).touched == ("a", "b", "c")
+    assert conversation_of([*written, summary, Block("event", {"what": "rewind", "m": 5})]).touched == ("a",)
+    assert conversation_of([*turn(1, "a"), *turn(5, "b", False), *turn(9, "c"), summary]).touched == ("a", "c")
 
 
 def test_a_rewind_lets_a_call_of_the_same_id_count_again():

@@ -322,6 +322,13 @@ class Conversation:
         return self._compactions[-1].group.blocks[0] if self._compactions else None
 
     @property
+    def touched(self) -> tuple[str, ...]:
+        """The folders that calls have touched, first touched first; also those of which only a summary is left."""
+        summarized = (group for each in self._compactions for group in each.replaced)
+        groups = (group for group in (*summarized, *self.groups) if group.turn not in self.left_out)
+        return tuple(dict.fromkeys(folder for group in groups for folder in group.folders if folder))
+
+    @property
     def pending_calls(self) -> tuple[ToolUse, ...]:
         """The calls of the last message that no result answers yet, in order."""
         groups = self.live_groups

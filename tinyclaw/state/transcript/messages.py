@@ -52,6 +52,11 @@ class Group:
         """The ids of the calls, as they are sent."""
         return tuple(_call_id(block) for block in self.blocks if block.kind == "tool_use")
 
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that the calls answered here have touched, from the root."""
+        return tuple(dict.fromkeys(folder for block in self.blocks for folder in _folders(block)))
+
 
 @dataclass(frozen=True, eq=False)
 class Message:
@@ -92,6 +97,17 @@ def call_ids(groups: Iterable[Group]) -> Iterator[str]:
     """The ids of the calls in ``groups``, as they are sent."""
     for group in groups:
         yield from group.call_ids
+
+
+def _folders(result: Block) -> Iterator[str]:
+    """Where a call looked or worked; nowhere when it failed."""
+    if result.kind != "tool_result" or result.attrs.get("is_error") is True:
+        return
+    revisions, folder = result.attrs.get("revisions"), result.attrs.get("folder")
+    for path in revisions if isinstance(revisions, dict) else ():
+        yield path.rpartition("/")[0]
+    if isinstance(folder, str):
+        yield folder
 
 
 def assistant_message(groups: tuple[Group, ...], model: str, taken: frozenset[str]) -> Message:

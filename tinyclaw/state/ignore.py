@@ -7,11 +7,16 @@ therefore descend from the top and not enter ignored folders.
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tinyclaw.tools._wildcards import to_regex
+from tinyclaw.state.wildcards import to_regex
+
+IGNORE_FILE = ".gitignore"
+_MOST_BYTES = 1_000_000
 
 
 class _Rule(NamedTuple):
@@ -46,6 +51,25 @@ def is_ignored(chain: Iterable[Rules], path: str, name: str, is_folder: bool) ->
     """The verdict of the first in ``chain`` that has one; nearer folders come first."""
     verdicts = (rules.decide(path, name, is_folder) for rules in chain)
     return next((verdict for verdict in verdicts if verdict is not None), False)
+
+
+def read_rules(root: str, folder: str, file: str) -> Rules:
+    """The rules in ``file`` (from the root) for what lies below ``folder``; none where it cannot be read.
+
+    As git, it follows no link, and it never waits for a pipe.
+    """
+    try:
+        descriptor = os.open(f"{root}/{file}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return Rules(folder, "")
+    try:
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        data = os.read(descriptor, _MOST_BYTES) if is_file else b""
+    except OSError:
+        data = b""
+    finally:
+        os.close(descriptor)
+    return Rules(folder, data.decode("utf-8", "surrogateescape"))
 
 
 def _parse(line: str) -> _Rule | None:
