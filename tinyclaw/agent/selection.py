@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from tinyclaw.agent.events import Event, Notice
 from tinyclaw.agent.session import Session
@@ -15,6 +16,9 @@ from tinyclaw.state.files import read, revision_of
 from tinyclaw.state.memory.record import Head, Record
 from tinyclaw.state.transcript.grammar import OUTSIDE
 from tinyclaw.state.transcript.statements import records_block
+
+if TYPE_CHECKING:
+    from tinyclaw.state.memory.cache import RecordCache
 
 MOST = 5
 _OFFERED = 100
@@ -33,16 +37,18 @@ def state_records(session: Session) -> Generator[Event, None, None]:
     text = _asked(session)
     if session.habits.select == "off" or not text:
         return
-    offered = _offered(session, text)
+    if not session.memory.folder.is_dir():
+        return
+    known = session.memory.looked_up()
+    offered = _offered(session, text, known)
     if not offered:
         return
     chosen = None
     if session.habits.select == "model":
         chosen = yield from _chosen(session, text, offered)
     if chosen is None:
-        known = {head.slug: head for head in offered}
-        hits = session.memory.search(text, len(offered), rare=True).heads
-        chosen = [known[head.slug] for head in hits if head.slug in known][:MOST]
+        slugs = {head.slug for head in offered}
+        chosen = [head for head in known.search(text, len(offered), rare=True).heads if head.slug in slugs][:MOST]
     records = [record for head in chosen if (record := session.memory.read(head.slug)) is not None]
     if not records:
         return
@@ -69,13 +75,13 @@ def _asked(session: Session) -> str:
     return "\n\n".join(said).strip()
 
 
-def _offered(session: Session, text: str) -> list[Head]:
+def _offered(session: Session, text: str, known: RecordCache) -> list[Head]:
     """The records to choose from: no more than a small model can look through, none that stands in view as it is."""
     memory, shown = session.memory, session.conversation.revisions
-    heads = memory.heads(_OFFERED + 1)
+    heads = known.ranked(0, _OFFERED + 1)
     if len(heads) > _OFFERED:
         first = heads[:_OFFERED_FIRST]
-        found = memory.search(text, _OFFERED).heads
+        found = known.search(text, _OFFERED).heads
         heads = list({head.slug: head for head in (*first, *found)}.values())[:_OFFERED]
     return [
         head

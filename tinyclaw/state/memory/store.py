@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -105,10 +105,12 @@ class Memory:
 
     def heads(self, most: int | None = None) -> list[Head]:
         """The first ``most`` heads, or all: about the person first, then about how they work, the newest first."""
-        if not self.folder.is_dir():
-            return []
-        self._update()
-        return self._cache.ranked(0, most)
+        return self.looked_up().ranked(0, most) if self.folder.is_dir() else []
+
+    def looked_up(self) -> RecordCache:
+        """What is known of the records as they are now, for several questions at once."""
+        self._cache.update(self._looks(), self._record)
+        return self._cache
 
     def save(self, note: Note, seen: Callable[[str], str | None]) -> Saved:
         """Write a note: as a new record or, where the writer knows what it says, into the one that has its name.
@@ -163,8 +165,7 @@ class Memory:
 
     def search(self, text: str, most: int, *, rare: bool = False) -> Hits:
         """The records that have any word of ``text``; see ``RecordCache.search``."""
-        self._update()
-        return self._cache.search(text, most, rare=rare)
+        return self.looked_up().search(text, most, rare=rare)
 
     def forget(self, head: Head) -> str:
         """Move a record's file into the archive, and give its place there. The index is to be written then.
@@ -243,7 +244,9 @@ class Memory:
 
     def is_index_stale(self) -> bool:
         """Whether a record, or what one rests on, may have changed since the index was made; reads none of them."""
-        looks = self._looks()
+        return self._is_stale(self._looks())
+
+    def _is_stale(self, looks: Set[Look]) -> bool:
         told = self._told()
         if told is None:
             return bool(looks)
@@ -269,8 +272,7 @@ class Memory:
 
     def count_since(self, created: str) -> int:
         """How many records were made after that time."""
-        self._update()
-        return self._cache.count_since(created)
+        return self.looked_up().count_since(created)
 
     def is_evidence_touched(self) -> bool:
         """Whether a file that the index's records rest on changed since it was made; costs a stat each."""
@@ -281,9 +283,10 @@ class Memory:
 
         Raises: StateError.
         """
-        if not self.is_index_stale():
+        looks = self._looks()
+        if not self._is_stale(looks):
             return None
-        written = self.write_index()
+        written = self._write_index(looks)
         return written.revision if written.is_new else None
 
     def write_index(self) -> IndexWritten:
@@ -293,9 +296,13 @@ class Memory:
 
         Raises: StateError.
         """
+        return self._write_index(self._looks())
+
+    def _write_index(self, looks: Set[Look]) -> IndexWritten:
         path = self._own(self.folder / INDEX)
         for attempt in range(_TRIES):
-            looks = self._update()
+            looks = looks if not attempt else self._looks()
+            self._cache.update(looks, self._record)
             watched: dict[Path, object] = {}
             lines = self._lines(watched)
             there = read(path, limit_bytes=_MAX_BYTES)
@@ -374,13 +381,7 @@ class Memory:
 
     def _alike(self, name: str) -> Iterator[Record]:
         """The records that have that name, or whose files do, as they are now."""
-        self._update()
-        yield from filter(None, map(self._record, self._cache.alike(name)))
-
-    def _update(self) -> set[Look]:
-        looks = self._looks()
-        self._cache.update(looks, self._record)
-        return looks
+        yield from filter(None, map(self._record, self.looked_up().alike(name)))
 
     def _record(self, slug: str) -> Record | None:
         path = self.folder / f"{slug}.md"
