@@ -26,6 +26,9 @@ def test_a_record_is_added_shown_found_and_forgotten(workspace, run):
     assert run("search", "zebra").returncode == 1
     forgotten = run("forget", "Docs")
     assert forgotten.returncode == 0 and "its file is .memory/.archive/docs-20" in forgotten.stderr
+    again = run("forget", "docs")
+    assert again.returncode == 0 and "is forgotten already; its file is .memory/.archive/docs-20" in again.stderr
+    assert run("forget", "Nothing").returncode == 2
     assert run("show", "Docs").returncode == 2 and "docs" not in (workspace / ".memory/MEMORY.md").read_text()
 
 

@@ -337,6 +337,16 @@ def test_a_name_that_is_none_is_refused():
 
 FENCES = ["---\n", "--- \n", "...\n"]
 FIELDS = ["name: x\n", "goal: |\n  a\n\n", "list:\n- a\n", "k: {a: b}\n", "name: 'a\n  b'\n", "f: v\r\n", '"q r": s\n']
+
+
+def test_a_list_is_written_a_line_each_in_the_place_of_what_stood_there():
+    added = parse("---\na: b\n---\nbody\n").set_field("list", ["x", "y: z", "- w"])
+    assert added == b'---\na: b\nlist:\n  - x\n  - "y: z"\n  - "- w"\n---\nbody\n'
+    assert parse(added).set_field("list", ["x"]) == b"---\na: b\nlist:\n  - x\n---\nbody\n"
+    assert parse(added).set_field("list", []) == b"---\na: b\nlist: []\n---\nbody\n"
+    assert parse("---\r\nl: [a, b]\r\n---\r\n").set_field("l", ["c"]) == b"---\r\nl:\r\n  - c\r\n---\r\n"
+
+
 FAULTS = ["a: x: y\n", "\ttab: x\n", "d: fix #1\n", "e:  # c\n", "b: &x y\n", "text\n", "- [ ] item\n"]
 SCRAPS = ["# c\n", "\n", "\r\n", "\u2028", "\x00", "   ", ": ", "#", "{", "]", "'", "é", "😀", "x"]
 pieces = st.lists(st.sampled_from([*FENCES, *FIELDS, *FAULTS, *SCRAPS]), max_size=12).map("".join)
@@ -364,7 +374,11 @@ def test_any_text_can_be_parsed_and_its_body_is_its_end(text):
     json.dumps(document.fields)
 
 
-@given(documents, st.sampled_from(["name", "goal", "list", "k", "a", "d", "e", "f", "new"]), values)
+@given(
+    documents,
+    st.sampled_from(["name", "goal", "list", "k", "a", "d", "e", "f", "new"]),
+    st.one_of(values, st.lists(values, max_size=3)),
+)
 def test_an_edit_changes_its_own_span_and_reads_back(text, name, value):
     document = parse(text.encode("utf-8", "replace"))
     try:
@@ -372,7 +386,8 @@ def test_an_edit_changes_its_own_span_and_reads_back(text, name, value):
     except StateError:
         return
     again = parse(edited)
-    assert again.fields == {**document.fields, name: storable(value)}
+    wanted = storable(value) if isinstance(value, str) else [storable(item) for item in value]
+    assert again.fields == {**document.fields, name: wanted}
     assert again.body == document.body
     start, end = _removed(document.data, edited)
     assert start == end or _own_span(document, name)[0] <= start <= end <= _own_span(document, name)[1]

@@ -93,6 +93,9 @@ def add(name: str, text: str, kind: str, directory: str | None) -> int:
 def forget(name: str, directory: str | None) -> int:
     """Take a record out; its file is kept in .memory/.archive/."""
     memory = _memory(directory)
+    if memory.find(name) is None and (place := memory.forgotten(name)):
+        click.echo(f"{name}: is forgotten already; its file is {place}", err=True)
+        return 0
     record = _found(memory, name)
     place = memory.forget(record)
     memory.write_index()

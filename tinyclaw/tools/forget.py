@@ -11,6 +11,8 @@ from tinyclaw.types import ToolOutput
 @tool(effect="state")
 def forget(ctx: ToolContext, name: str) -> ToolOutput:
     """Take a record out of the memory, when the person asks for that or it is wrong. Its file is archived, not lost."""
+    if (place := ctx.memory.forgotten(name)) and ctx.memory.find(name) is None:
+        return ToolOutput(f"{name} is forgotten already; its file is {place}.")
     record = found(ctx, name)
     try:
         place = ctx.memory.forget(record)

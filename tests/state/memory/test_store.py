@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import random
 import re
+import signal
 import subprocess
 import sys
 import time
 import unicodedata
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 
 from tinyclaw.errors import StateError
 from tinyclaw.state.files import read
+from tinyclaw.state.leftovers import clear_leftovers
 from tinyclaw.state.memory.index import INDEX_BEGIN, INDEX_END, MAX_LINES, Line, with_index
 from tinyclaw.state.memory.record import Note, Record
 from tinyclaw.state.memory.store import Memory
@@ -441,3 +445,34 @@ def test_a_pipe_in_the_place_of_a_file_blocks_nothing(memory: Memory):
     with pytest.raises(StateError):
         memory.write_index()
     assert [problem.path for problem in memory.problems()] == [".memory/pipe.md"]
+
+
+def test_a_writer_that_is_killed_at_any_moment_leaves_whole_files(tmp_path: Path):
+    dice = random.Random(4)
+    memory = Memory(tmp_path, lambda: NOW, mask)
+    save(memory, note("changing", "old " * 2_000))
+    memory.write_index()
+    for number in range(50):
+        child = os.fork()
+        if child == 0:
+            with suppress(BaseException):
+                while True:
+                    save(memory, note("changing", f"new {number} " * 2_000))
+                    save(memory, note(f"made {number}", "whole " * 2_000))
+                    memory.write_index()
+                    save(memory, note("changing", "old " * 2_000))
+            os._exit(1)
+        time.sleep(dice.random() * 0.03)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        (text,) = (record.text for record in memory.records() if record.name == "changing")
+        assert text in {("old " * 2_000).strip(), *((f"new {each} " * 2_000).strip() for each in range(number + 1))}
+        assert index(memory).count(INDEX_BEGIN) == index(memory).count(INDEX_END) == 1
+    assert all(
+        record.text.strip() == ("whole " * 2_000).strip() for record in memory.records() if "made" in record.name
+    )
+    assert memory.problems() == []
+    clear_leftovers([memory.folder])
+    assert [name for name in files(memory) if not name.endswith(".md")] == []
+    memory.write_index()
+    assert index(memory).count("](") == len(list(memory.records())) > 1

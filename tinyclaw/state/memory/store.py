@@ -174,6 +174,21 @@ class Memory:
         """
         return self.archive(self.own(f"{head.slug}.md"), head.slug)
 
+    def forgotten(self, name: str) -> str:
+        """The place in the archive of a record that had that name, the newest; "" where there is none."""
+        plain = name.removesuffix(".md")
+        names = [f"{slug}-" for slug in (*slugs(plain), plain)]
+        try:
+            listed = sorted((path.name for path in self.own(ARCHIVE).iterdir()), reverse=True)
+        except (OSError, StateError):
+            return ""
+        for each in listed:
+            if each.endswith(".md") and any(each.startswith(begin) for begin in names):
+                record = self._record(f"{ARCHIVE}/{each[:-3]}")
+                if record is not None and identity(plain) in (identity(record.name), identity(_without_stamp(each))):
+                    return f"{FOLDER}/{ARCHIVE}/{each}"
+        return ""
+
     def keep_copy(self, head: Head) -> str:
         """Copy a record's file into the archive before it is changed, and give its place there. Raises: StateError."""
         path = self.own(f"{head.slug}.md")
@@ -411,6 +426,10 @@ class Memory:
         except OSError:
             return set()
         return found
+
+
+def _without_stamp(name: str) -> str:
+    return re.sub(r"-\d{14}(-\d+)?\.md$", "", name)
 
 
 def _look(path: Path) -> object:
