@@ -462,7 +462,7 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_whole_files(tmp_path: Path
                     memory.write_index()
                     save(memory, note("changing", "old " * 2_000))
             os._exit(1)
-        time.sleep(dice.random() * 0.03)
+        time.sleep(dice.random() * 0.15)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         (text,) = (record.text for record in memory.records() if record.name == "changing")
