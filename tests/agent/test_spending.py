@@ -121,7 +121,7 @@ def test_requests_beside_the_conversation_count_for_the_limit_on_requests(api, s
 
 def test_no_summary_is_begun_beyond_the_limit(api, start, turn):
     server = api([reply("One."), reply("Two."), reply("Three.")])
-    session = start(server, max_cost=0.02)
+    session = start(server, max_cost=0.03)
     turn(session, "first")
     turn(session, "second")
     session.allowance = type(session.allowance)(dollars=0.000001)
@@ -284,5 +284,5 @@ def test_what_is_sent_again_is_counted_and_not_what_was_taken_out(api, start, tu
 
 def test_no_try_is_made_that_the_limit_does_not_pay_for(api, start, turn):
     server = api([cut(reply("word " * 4_000), after_events=4)] * 4 + [reply("Done.")])
-    ended = turn(start(server, max_cost=0.02))[-1]
-    assert (ended.reason, len(server.usages)) == ("limit", 1) and "limit of $0.0200" in ended.text
+    ended = turn(start(server, max_cost=0.0265))[-1]
+    assert (ended.reason, len(server.usages)) == ("limit", 1) and "limit of $0.0265" in ended.text
