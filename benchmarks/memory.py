@@ -28,19 +28,19 @@ def run() -> None:
 def look_up(root: Path) -> None:
     cache = root.parent / "memory.sqlite"
     began = time.perf_counter()
-    memory(root, cache).write_index()
+    memory(root, cache).index.write()
     print(f"the first index, once for a machine   {time.perf_counter() - began:.1f} s")
     (opened := memory(root, cache)).search("fact", 10)
     timed("search, in a session", lambda: opened.search("fact 777", 10))
     timed("search, in a new process", lambda: memory(root, cache).search("fact 777", 10))
     timed("search for a word of all records", lambda: opened.search("fact", 10))
     timed("find by name", lambda: opened.find("note 777"))
-    timed("is the index stale?", opened.is_index_stale)
+    timed("is the index stale?", opened.index.is_stale)
     path = root / ".memory/note-5.md"
 
     def change() -> None:
         path.write_text(path.read_text() + "more\n")
-        opened.refresh_index()
+        opened.index.refresh()
 
     timed("one record changed: the index again", change)
 

@@ -39,7 +39,7 @@ while time.monotonic() < end:
         assert memory.search(f"{name} {number}", 3).total
     if number % 3 == 0:
         try:
-            memory.write_index()
+            memory.index.write()
         except StateError as error:
             assert "change it all the time" in str(error), error
 print(number)
@@ -69,7 +69,7 @@ def test_two_processes_and_an_editor_lose_nothing_in_a_minute(tmp_path: Path):
         assert writer.returncode == 0, error
         counts.append(int(out))
     memory = Memory.of(Workspace(root, root, user), lambda: "2026-11-30T12:01:00Z", str)
-    memory.write_index()
+    memory.index.write()
     texts = {record.name: record.text for record in memory.records()}
     for name, count in zip(("one", "two"), counts, strict=True):
         for number in range(1, count + 1):
@@ -80,7 +80,7 @@ def test_two_processes_and_an_editor_lose_nothing_in_a_minute(tmp_path: Path):
     assert [line for line in lines if line not in "\n".join((text, *rescued))] == []
     assert (text.count(INDEX_BEGIN), text.count(INDEX_END)) == (1, 1)
     assert text.count("\n- [") + more(text) == len(texts) == sum(counts)
-    assert len(memory.heads()) == len(texts) and not memory.is_index_stale()
+    assert len(memory.heads()) == len(texts) and not memory.index.is_stale()
     strange = [path.name for path in folder.iterdir() if not path.name.endswith(".md") and "rescued" not in path.name]
     assert strange == []
     print(f"{counts} records, {len(lines)} lines and {len(edited)} records by hand, {len(rescued)} rescued")

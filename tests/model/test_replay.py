@@ -213,7 +213,7 @@ DIFFERENCES: dict[str, tuple[Callable[[Request], Request], str]] = {
         lambda r: content_changed(r, (2, 0), is_error=True),
         "message 3, the result of toolu_1: the text is the same, and another field differs",
     ),
-    "a call": (lambda r: changed(r, "\"a.py\"", "\"b.py\""), "message 2, the call read (toolu_1): at line 1 it said"),
+    "a call": (lambda r: changed(r, '"a.py"', '"b.py"'), "message 2, the call read (toolu_1): at line 1 it said"),
     "what the person said": (lambda r: changed(r, "mend it", "break it"), "message 1, the text that begins 'mend it'"),
     "a role": (
         lambda r: replace(r, messages=({**r.messages[0], "role": "assistant"}, *r.messages[1:])),

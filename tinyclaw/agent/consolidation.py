@@ -32,10 +32,10 @@ def consolidate_when_many(session: Session) -> Generator[Event, None, None]:
     Raises: Interrupted, StateError when the transcript cannot be written.
     """
     memory, mode = session.memory, session.habits.consolidate
-    if mode == "off" or not may_remember(session) or not memory.folder.is_dir():
+    if mode == "off" or not may_remember(session) or not memory.is_there:
         return
     try:
-        if proposal.is_waiting(memory) or memory.count_since(proposal.last_made(memory)) < THRESHOLD:
+        if proposal.is_waiting(memory) or memory.looked_up().count_since(proposal.last_made(memory)) < THRESHOLD:
             return
         changes = yield from look_through(session)
         if changes is None:
@@ -97,7 +97,7 @@ def _candidates(session: Session) -> list[Record]:
         newest = sorted(heads, key=lambda head: head.created, reverse=True)[: _MOST_RECORDS // 2]
         near = [hit for head in newest for hit in memory.search(f"{head.name} {head.description}", _NEIGHBOURS).heads]
         heads = list({head.slug: head for head in (*newest, *near)}.values())[:_MOST_RECORDS]
-    records = [record for head in heads if (record := memory.read(head.slug)) is not None]
+    records = [record for head in heads if (record := memory.files.record(head.slug)) is not None]
     grouped = [record.slug for group in near_duplicates(records) for record in group]
     order = {slug: place for place, slug in enumerate(grouped)}
     return sorted(records, key=lambda record: (order.get(record.slug, len(order)), record.slug))

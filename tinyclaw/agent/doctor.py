@@ -17,7 +17,7 @@ from tinyclaw.errors import ModelError, StateError
 from tinyclaw.state.documents import Document
 from tinyclaw.state.files import read
 from tinyclaw.state.leftovers import find_leftovers
-from tinyclaw.state.memory.store import Memory
+from tinyclaw.state.memory.folder import Folder
 from tinyclaw.state.plan import Plan
 from tinyclaw.state.redaction import Masker
 from tinyclaw.state.scaffold import ATTRIBUTES, IGNORED, missing_lines
@@ -89,7 +89,7 @@ def _documents(workspace: Workspace) -> Iterator[Diagnostic]:
         check = _source if is_source else checks.get(name, _prose)
         yield from _check_file(path, name, check)
     yield from find_skills(workspace, str).faults
-    yield from Memory(workspace.root, lambda: "", str).problems()
+    yield from Folder(workspace.root, lambda: "").faults()
 
 
 def _instructions(workspace: Workspace, environment: Mapping[str, str]) -> Iterator[Diagnostic]:

@@ -50,10 +50,10 @@ def sync_index(session: Session, *, is_turn_begun: bool = False) -> None:
 
     While a turn is running only what the records rest on is looked at, which is a matter of a few stats.
     """
-    if session.permission_mode == "read-only" or (is_turn_begun and not session.memory.is_evidence_touched()):
+    if session.permission_mode == "read-only" or (is_turn_begun and not session.memory.index.is_evidence_touched()):
         return
     try:
-        if revision := session.memory.refresh_index():
+        if revision := session.memory.index.refresh():
             session.reader.wrote(MEMORY_INDEX, revision)
     except StateError as error:
         session.notices.append(str(error))
@@ -78,6 +78,6 @@ def remember(session: Session, notes: list[Note], by: str) -> Iterator[Notice]:
         elif saved.how == "kept":
             yield Notice(f"{saved.path} stays as it is; {by} would say: {note.text}")
     try:
-        session.reader.wrote(MEMORY_INDEX, memory.write_index().revision)
+        session.reader.wrote(MEMORY_INDEX, memory.index.write().revision)
     except StateError as error:
         yield Notice(str(error))

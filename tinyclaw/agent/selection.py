@@ -37,7 +37,7 @@ def state_records(session: Session) -> Generator[Event, None, None]:
     text = _asked(session)
     if session.habits.select == "off" or not text:
         return
-    if not session.memory.folder.is_dir():
+    if not session.memory.is_there:
         return
     known = session.memory.looked_up()
     offered = _offered(session, text, known)
@@ -49,7 +49,7 @@ def state_records(session: Session) -> Generator[Event, None, None]:
     if chosen is None:
         slugs = {head.slug for head in offered}
         chosen = [head for head in known.search(text, len(offered), rare=True).heads if head.slug in slugs][:MOST]
-    records = [record for head in chosen if (record := session.memory.read(head.slug)) is not None]
+    records = [record for head in chosen if (record := session.memory.files.record(head.slug)) is not None]
     if not records:
         return
     revisions = {each.path: read(session.workspace.root / each.path).revision for each in records}

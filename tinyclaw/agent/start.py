@@ -141,8 +141,8 @@ def written_folders(session: Session) -> Iterator[Path]:
     """Where an earlier process may have died in the middle of a write: state's own folders, those of open calls."""
     workspace = session.workspace
     yield from (workspace.root, session.prefixes.folder, session.prefixes.user_folder)
-    if not session.memory.folder.is_symlink():
-        yield session.memory.folder
+    if not session.memory.files.path.is_symlink():
+        yield session.memory.files.path
     named = [call.input.get("path") for call in session.conversation.pending_calls]
     for name in (PLAN, TODO, *named):
         with suppress(StateError):

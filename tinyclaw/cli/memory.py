@@ -82,7 +82,7 @@ def add(name: str, text: str, kind: str, directory: str | None) -> int:
     saved = memory.save(note, lambda path: None)
     if saved.how == "kept":
         raise UsageError(f"{saved.path} says something else under that name; edit it in an editor")
-    memory.write_index()
+    memory.index.write()
     click.echo(f"{saved.path}: {'remembered' if saved.how == 'new' else 'says this already'}", err=True)
     return 0
 
@@ -93,12 +93,12 @@ def add(name: str, text: str, kind: str, directory: str | None) -> int:
 def forget(name: str, directory: str | None) -> int:
     """Take a record out; its file is kept in .memory/.archive/."""
     memory = _memory(directory)
-    if memory.find(name) is None and (place := memory.forgotten(name)):
+    if memory.find(name) is None and (place := memory.files.forgotten(name)):
         click.echo(f"{name}: is forgotten already; its file is {place}", err=True)
         return 0
     record = _found(memory, name)
     place = memory.forget(record)
-    memory.write_index()
+    memory.index.write()
     click.echo(f"{record.path}: forgotten; its file is {place}", err=True)
     return 0
 
@@ -114,7 +114,7 @@ def verify(name: str, directory: str | None) -> int:
     record = _found(memory, name)
     if not memory.renew(record):
         raise UsageError(f"{record.path}: rests on no file; add evidence: with paths to its head")
-    memory.write_index()
+    memory.index.write()
     click.echo(f"{record.path}: holds, by the files as they are now", err=True)
     return 0
 
@@ -139,7 +139,7 @@ def accept(directory: str | None) -> int:
     outcomes = list(proposal.accept(memory))
     for outcome in outcomes:
         click.echo(harmless(outcome.text), err=True)
-    memory.write_index()
+    memory.index.write()
     return 0 if all(outcome.is_done for outcome in outcomes) else 1
 
 
@@ -170,7 +170,7 @@ def check(directory: str | None) -> int:
     from tinyclaw.width import harmless
 
     memory = _memory(directory)
-    if memory.refresh_index():
+    if memory.index.refresh():
         click.echo("MEMORY.md was out of date; it is made anew", err=True)
     problems = list(check_memory(memory, here(directory).root / TRANSCRIPTS, now()))
     for problem in problems:

@@ -39,7 +39,7 @@ def shown(ctx: ToolContext, record: Record) -> ToolOutput:
 def with_index(ctx: ToolContext, text: str, summary: str, revisions: dict[str, str]) -> ToolOutput:
     """The result of a change, which states the index: it is made anew. Raises: ToolError."""
     try:
-        revisions = {**revisions, MEMORY_INDEX: ctx.memory.write_index().revision}
+        revisions = {**revisions, MEMORY_INDEX: ctx.memory.index.write().revision}
     except StateError as error:
         text = f"{text} The index could not be written: {error}."
     return ToolOutput(text, revisions=revisions, summary=summary)

@@ -11,7 +11,7 @@ from tinyclaw.types import ToolOutput
 @tool(effect="state")
 def forget(ctx: ToolContext, name: str) -> ToolOutput:
     """Take a record out of the memory, when the person asks for that or it is wrong. Its file is archived, not lost."""
-    if (place := ctx.memory.forgotten(name)) and ctx.memory.find(name) is None:
+    if (place := ctx.memory.files.forgotten(name)) and ctx.memory.find(name) is None:
         return ToolOutput(f"{name} is forgotten already; its file is {place}.")
     record = found(ctx, name)
     try:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.state.memory.test_store import NOW, index, note, save
 from tinyclaw.state.memory.cache import RecordCache
+from tinyclaw.state.memory.folder import Look
 from tinyclaw.state.memory.record import Record
 from tinyclaw.state.memory.store import Memory
 from tinyclaw.state.redaction import mask
@@ -40,12 +41,12 @@ def test_a_search_sees_every_change_that_was_made_before_it(root: Path, cache: P
     memory = memory_in(root, cache)
     save(memory, note("docs", "They are in the wiki."))
     assert names(memory, "wiki") == ["docs"]
-    path = memory.folder / "docs.md"
+    path = memory.files.path / "docs.md"
     path.write_text(path.read_text().replace("wiki", "book"))
     assert names(memory, "wiki") == [] and names(memory, "book") == ["docs"]
-    path.rename(memory.folder / "other.md")
+    path.rename(memory.files.path / "other.md")
     assert [head.slug for head in memory.search("book", 5).heads] == ["other"]
-    (memory.folder / "other.md").unlink()
+    (memory.files.path / "other.md").unlink()
     assert names(memory, "book") == []
 
 
@@ -57,7 +58,7 @@ def test_another_process_reads_nothing_that_did_not_change(root: Path, cache: Pa
     db = sqlite3.connect(cache)
     with db:
         db.execute("UPDATE records SET changed = ?, description = 'as it was kept'", (0,))
-        for path in first.folder.glob("*.md"):
+        for path in first.files.path.glob("*.md"):
             status = path.stat()
             db.execute("UPDATE records SET changed = ? WHERE slug = ?", (status.st_ctime_ns, path.stem))
     db.close()
@@ -93,8 +94,8 @@ def test_a_cache_where_nothing_can_be_written_is_kept_in_the_process(root: Path)
 def test_no_secret_enters_the_cache_and_nobody_else_can_read_it(root: Path, cache: Path):
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     memory = memory_in(root, cache)
-    memory.folder.mkdir()
-    (memory.folder / "key.md").write_text(f"---\nname: key {secret}\ntype: user\n---\nit is {secret}\n")
+    memory.files.path.mkdir()
+    (memory.files.path / "key.md").write_text(f"---\nname: key {secret}\ntype: user\n---\nit is {secret}\n")
     assert len(list(memory.heads())) == 1
     content = b"".join(path.read_bytes() for path in cache.parent.iterdir()).lower()
     assert secret.lower().encode() not in content and b"masked" in content
@@ -122,9 +123,9 @@ def test_rare_words_alone_find_what_is_meant(root: Path):
     memory = memory_in(root, None)
     for number in range(20):
         save(memory, note(f"note {number}", f"fix the test of part{number}"))
-    assert memory.search("fix the test", 5, rare=True).total == 0
+    assert memory.looked_up().search("fix the test", 5, rare=True).total == 0
     assert names(memory, "fix the test of part7")[0] == "note 7"
-    assert [head.name for head in memory.search("fix the test of part7", 5, rare=True).heads] == ["note 7"]
+    assert [head.name for head in memory.looked_up().search("fix the test of part7", 5, rare=True).heads] == ["note 7"]
 
 
 def test_threads_of_one_session_search_at_once(root: Path, cache: Path):
@@ -145,9 +146,9 @@ def test_threads_of_one_session_search_at_once(root: Path, cache: Path):
 def test_what_the_cache_says_is_what_a_new_reading_says(tmp_path_factory, steps):
     folder = tmp_path_factory.mktemp("m")
     memory = memory_in(folder, folder / "cache.sqlite")
-    memory.folder.mkdir()
+    memory.files.path.mkdir()
     for slug, word in steps:
-        path = memory.folder / f"{slug}.md"
+        path = memory.files.path / f"{slug}.md"
         if word is None:
             path.unlink(missing_ok=True)
         else:
@@ -156,8 +157,8 @@ def test_what_the_cache_says_is_what_a_new_reading_says(tmp_path_factory, steps)
         for each in ("red", "green", "blue"):
             assert names(memory, each) == names(fresh, each)
         assert list(memory.heads()) == list(fresh.heads())
-    memory.write_index()
-    assert index(memory).count("](") == len(list(memory.folder.glob("?.md")))
+    memory.index.write()
+    assert index(memory).count("](") == len(list(memory.files.path.glob("?.md")))
 
 
 def test_files_that_stand_are_not_read_again_and_one_change_costs_one_reading(cache: Path):
@@ -170,13 +171,13 @@ def test_files_that_stand_are_not_read_again_and_one_change_costs_one_reading(ca
     def opened() -> RecordCache:
         return RecordCache(cache, mask, lambda: 10**19)  # long after every change
 
-    looks = {(f"n{number}", 10**18 + number, 5, number) for number in range(20)}
+    looks = {Look(f"n{number}", 10**18 + number, 5, number) for number in range(20)}
     opened().update(looks, parse)
     assert len(read) == 20
     read.clear()
     again = opened()
     again.update(looks, parse)
     assert read == [] and again.search("n7", 5).total == 1
-    changed = {look for look in looks if look[0] not in ("n3", "n4")} | {("n3", 2 * 10**18, 5, 3)}
+    changed = {look for look in looks if look.slug not in ("n3", "n4")} | {Look("n3", 2 * 10**18, 5, 3)}
     again.update(changed, parse)
     assert read == ["n3"] and again.search("n4", 5).total == 0 and again.search("n3", 5).total == 1

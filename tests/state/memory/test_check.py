@@ -23,9 +23,9 @@ def found(memory: Memory, root: Path) -> list[str]:
 
 
 def write(memory: Memory, slug: str, name: str, text: str, updated: str = NOW, kind: str = "project") -> None:
-    memory.folder.mkdir(exist_ok=True)
+    memory.files.path.mkdir(exist_ok=True)
     head = f"name: {name}\ntype: {kind}\nupdated: {updated}"
-    (memory.folder / f"{slug}.md").write_text(f"---\n{head}\n---\n\n{text}\n")
+    (memory.files.path / f"{slug}.md").write_text(f"---\n{head}\n---\n\n{text}\n")
 
 
 def test_a_memory_that_is_well_has_nothing_to_do(tmp_path: Path):
@@ -102,8 +102,8 @@ def test_a_record_that_was_verified_is_fresh_again(tmp_path: Path):
     (tmp_path / "auth.py").write_text("def read_token():\n    pass\n")
     record = memory.find("tokens")
     assert record is not None and len(found(memory, tmp_path)) == 1
-    before = (memory.folder / "tokens.md").read_text()
+    before = (memory.files.path / "tokens.md").read_text()
     assert memory.renew(record) and found(memory, tmp_path) == []
-    after = (memory.folder / "tokens.md").read_text()
+    after = (memory.files.path / "tokens.md").read_text()
     changed = [line for line in after.splitlines() if line not in before.splitlines()]
     assert len(changed) == 1 and changed[0].startswith("  - auth.py:1 ")

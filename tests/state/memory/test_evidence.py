@@ -112,41 +112,41 @@ def test_evidence_reads_back_as_it_was_written(evidence: Evidence):
 
 def test_a_record_about_code_says_what_it_rests_on(memory: Memory):
     save(memory, note("tokens", "`parse_token` in src/auth.py raises.", type="project"))
-    text = (memory.folder / "tokens.md").read_text()
+    text = (memory.files.path / "tokens.md").read_text()
     assert "\nevidence:\n  - src/auth.py:6 " in text
     save(memory, note("wish", "Never touch src/auth.py.", type="feedback"))
-    assert "evidence" not in (memory.folder / "wish.md").read_text()
+    assert "evidence" not in (memory.files.path / "wish.md").read_text()
 
 
 def test_changed_evidence_marks_a_record_and_missing_evidence_takes_it_out_of_the_index(root: Path, memory: Memory):
     save(memory, note("tokens", "`parse_token` in src/auth.py raises."))
     save(memory, note("build", "One builds with Makefile."))
-    memory.write_index()
-    assert "verify" not in index(memory) and not memory.is_index_stale()
+    memory.index.write()
+    assert "verify" not in index(memory) and not memory.index.is_stale()
     (root / "src/auth.py").write_text(AUTH.replace("parse_token", "read_token"))
-    assert memory.is_evidence_touched() and memory.refresh_index()
+    assert memory.index.is_evidence_touched() and memory.index.refresh()
     line = next(line for line in index(memory).splitlines() if "tokens.md" in line)
     assert line == (
         "- [tokens](tokens.md) — `parse_token` in src/auth.py raises. (verify before use: src/auth.py:6 changed)"
     )
     (root / "Makefile").unlink()
-    assert memory.refresh_index()
+    assert memory.index.refresh()
     assert "build.md" not in index(memory)
     assert "- … and 1 whose evidence is missing, left out; `tinyclaw memory check` lists them" in index(memory)
-    assert memory.find("build") is not None and not memory.is_index_stale()
+    assert memory.find("build") is not None and not memory.index.is_stale()
     (root / "Makefile").write_text("test:\n\tpytest\n")
-    assert memory.refresh_index() and "build.md" in index(memory)
+    assert memory.index.refresh() and "build.md" in index(memory)
 
 
 def test_a_new_process_sees_what_changed_while_none_ran(root: Path, memory: Memory):
     save(memory, note("tokens", "`parse_token` in src/auth.py raises."))
-    memory.write_index()
+    memory.index.write()
     (root / "src/auth.py").write_text(AUTH.replace("parse_token", "read_token"))
     later = Memory(root, lambda: LATER, mask)
-    assert later.refresh_index() and "(verify before use: src/auth.py:6 changed)" in index(later)
-    before = (memory.folder / "MEMORY.md").stat().st_mtime_ns
-    assert Memory(root, lambda: LATER, mask).refresh_index() is None
-    assert (memory.folder / "MEMORY.md").stat().st_mtime_ns == before
+    assert later.index.refresh() and "(verify before use: src/auth.py:6 changed)" in index(later)
+    before = (memory.files.path / "MEMORY.md").stat().st_mtime_ns
+    assert Memory(root, lambda: LATER, mask).index.refresh() is None
+    assert (memory.files.path / "MEMORY.md").stat().st_mtime_ns == before
 
 
 def test_the_same_note_again_renews_its_evidence_and_reading_does_not(root: Path, memory: Memory):
@@ -164,8 +164,8 @@ def test_the_same_note_again_renews_its_evidence_and_reading_does_not(root: Path
 
 
 def test_evidence_that_a_person_wrote_counts_and_is_kept(root: Path, memory: Memory):
-    memory.folder.mkdir()
-    path = memory.folder / "wish.md"
+    memory.files.path.mkdir()
+    path = memory.files.path / "wish.md"
     path.write_text("---\nname: wish\ntype: feedback\nevidence: [Makefile, src/gone.py]\n---\nUse make.\n")
     record = memory.find("wish")
     assert record is not None and memory.doubts(record) == ("missing", "src/gone.py")
@@ -174,8 +174,8 @@ def test_evidence_that_a_person_wrote_counts_and_is_kept(root: Path, memory: Mem
 
 
 def test_evidence_that_is_no_place_is_said_and_does_no_harm(memory: Memory):
-    memory.folder.mkdir()
-    (memory.folder / "odd.md").write_text("---\nname: odd\ntype: project\nevidence:\n  - {a: b}\n  - ''\n---\nx\n")
+    memory.files.path.mkdir()
+    (memory.files.path / "odd.md").write_text("---\nname: odd\ntype: project\nevidence:\n  - {a: b}\n  - ''\n---\nx\n")
     record = memory.find("odd")
     assert record is not None and record.evidence == () and memory.doubts(record)[0] == "holds"
-    assert [problem.line for problem in memory.problems()] == [4, 4]
+    assert [problem.line for problem in memory.files.faults()] == [4, 4]

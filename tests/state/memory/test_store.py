@@ -35,15 +35,15 @@ def memory(tmp_path: Path) -> Memory:
 
 
 def files(memory: Memory) -> list[str]:
-    return sorted(path.name for path in memory.folder.iterdir())
+    return sorted(path.name for path in memory.files.path.iterdir())
 
 
 def index(memory: Memory) -> str:
-    return (memory.folder / "MEMORY.md").read_text()
+    return (memory.files.path / "MEMORY.md").read_text()
 
 
 def save(memory: Memory, each: Note):
-    return memory.save(each, lambda path: read(memory.folder.parent / path).revision)
+    return memory.save(each, lambda path: read(memory.files.root / path).revision)
 
 
 def note(name: str, text: str = "what it is", **facts) -> Note:
@@ -53,7 +53,7 @@ def note(name: str, text: str = "what it is", **facts) -> Note:
 def test_a_record_is_a_file_that_people_can_read(memory: Memory):
     saved = save(memory, note("Tabs, not blanks", "In Go files.\nAlways.", type="feedback", source="session 1"))
     assert (saved.slug, saved.how) == ("tabs-not-blanks", "new")
-    assert (memory.folder / "tabs-not-blanks.md").read_text() == (
+    assert (memory.files.path / "tabs-not-blanks.md").read_text() == (
         "---\n"
         "name: Tabs, not blanks\n"
         "description: In Go files. Always.\n"
@@ -68,17 +68,17 @@ def test_a_record_is_a_file_that_people_can_read(memory: Memory):
 
 
 def test_the_index_has_a_line_for_each_record_and_the_persons_words_stay(memory: Memory):
-    memory.folder.mkdir()
-    (memory.folder / "MEMORY.md").write_text("# Memory\n\nMy own words.\n")
+    memory.files.path.mkdir()
+    (memory.files.path / "MEMORY.md").write_text("# Memory\n\nMy own words.\n")
     save(memory, note("b"))
     save(memory, note("a", type="user"))
-    revision = memory.write_index()
+    revision = memory.index.write()
     assert index(memory) == (
         f"# Memory\n\nMy own words.\n\n{INDEX_BEGIN}\n- [a](a.md) — what it is\n- [b](b.md) — what it is\n{INDEX_END}\n"
     )
-    (memory.folder / "MEMORY.md").write_text(index(memory) + "\nAnd below.\n")
+    (memory.files.path / "MEMORY.md").write_text(index(memory) + "\nAnd below.\n")
     save(memory, note("c", type="user"))
-    assert memory.write_index() != revision
+    assert memory.index.write() != revision
     assert index(memory).startswith("# Memory\n\nMy own words.\n\n") and index(memory).endswith("-->\n\nAnd below.\n")
     assert re.findall(r"\[(\w)\]", index(memory)) == ["a", "c", "b"], "about the person first"
 
@@ -93,9 +93,9 @@ def test_the_same_again_changes_nothing_and_another_text_changes_that_alone(memo
         )
     )
     assert ([first.how, again.how, shouted.how], files(memory)) == (["new", "changed", "changed"], ["deploy-day.md"])
-    path = memory.folder / "deploy-day.md"
+    path = memory.files.path / "deploy-day.md"
     path.write_text(path.read_text().replace("type: project", "type: project  # as I see it\nmine: kept"))
-    assert save(Memory(memory.folder.parent, lambda: LATER, mask), note("Deploy day", "On Mondays.")).how == "changed"
+    assert save(Memory(memory.files.root, lambda: LATER, mask), note("Deploy day", "On Mondays.")).how == "changed"
     text = path.read_text()
     assert "type: project  # as I see it\nmine: kept" in text and f"created: {NOW}\nupdated: {LATER}" in text
     assert text.endswith("---\n\nOn Mondays.\n") and "description: On Mondays." in text
@@ -134,10 +134,10 @@ def test_every_name_has_a_file_of_its_own_in_the_folder_and_under_it(memory: Mem
     alike = {"memory": "MEMORY", "A B": "a\nb"}
     assert len(found) == len(TITLES) - len(alike)
     for name in files(memory):
-        assert (memory.folder / name).resolve().parent == memory.folder.resolve() and len(name.encode()) < 100
+        assert (memory.files.path / name).resolve().parent == memory.files.path.resolve() and len(name.encode()) < 100
         assert name == name.lower() and not re.search(r'[<>:"/\\|?*\x00-\x1f]', name)
         assert name.split(".")[0] not in ("con", "nul", "", "memory"), name
-    assert sorted(path.name for path in memory.folder.parent.iterdir()) == [".memory"]
+    assert sorted(path.name for path in memory.files.root.iterdir()) == [".memory"]
 
 
 def test_one_name_in_two_forms_of_unicode_is_one_record(memory: Memory):
@@ -160,24 +160,24 @@ def test_whatever_the_names_no_text_is_lost(tmp_path_factory, names):
 def test_a_note_without_name_or_text_is_refused(memory: Memory, name, text):
     with pytest.raises(StateError, match="needs a name and a text"):
         save(memory, note(name, text))
-    assert not memory.folder.exists()
+    assert not memory.files.path.exists()
 
 
 def test_a_long_text_is_kept_whole_and_told_in_short(memory: Memory):
     save(memory, note("long", "word " * 1_000))
-    memory.write_index()
+    memory.index.write()
     (record,) = memory.records()
     assert record.text == ("word " * 1_000).strip() and len(record.description) == 200
     assert len(index(memory).splitlines()[1]) < 260
 
 
 def test_an_index_that_would_be_too_long_says_how_many_more_there_are(memory: Memory):
-    memory.folder.mkdir()
+    memory.files.path.mkdir()
     for number in range(MAX_LINES + 50):
         updated = f"2026-11-{1 + number % 28:02}T00:00:00Z"
         head = f"---\nname: n{number}\ntype: {'user' if number == 199 else 'project'}\nupdated: {updated}\n---\n"
-        (memory.folder / f"n{number}.md").write_text(f"{head}\ntext\n")
-    memory.write_index()
+        (memory.files.path / f"n{number}.md").write_text(f"{head}\ntext\n")
+    memory.index.write()
     lines = index(memory).splitlines()
     assert lines[-2] == "- … and 50 more records in .memory/; search there" and len(lines) == MAX_LINES + 3
     assert lines[1].startswith("- [n199]") and "[n111]" in lines[2], "about the person first, then the newest"
@@ -185,36 +185,36 @@ def test_an_index_that_would_be_too_long_says_how_many_more_there_are(memory: Me
 
 @pytest.mark.parametrize("before", ["\ufeff# Memory\r\n\r\nMine.\r\n", "# Memory", "", "\n\n", "no end " + INDEX_BEGIN])
 def test_what_stands_in_the_index_file_is_kept_to_the_byte(memory: Memory, before):
-    memory.folder.mkdir()
-    path = memory.folder / "MEMORY.md"
+    memory.files.path.mkdir()
+    path = memory.files.path / "MEMORY.md"
     path.write_bytes(before.encode())
     save(memory, note("a"))
-    memory.write_index()
+    memory.index.write()
     assert path.read_bytes().startswith(before.encode())
     whole = path.read_bytes()
-    memory.write_index()
+    memory.index.write()
     assert path.read_bytes() == whole
 
 
 def test_a_record_that_a_person_wrote_badly_is_still_one(memory: Memory):
-    memory.folder.mkdir()
-    (memory.folder / "a.md").write_text("---\nname: a: b\ntype: wish\n---\nwords\n")
-    (memory.folder / "b.md").write_text("no head\n\nmore\n")
-    (memory.folder / "c.md").write_text("---\nname: never closed\n")
-    (memory.folder / "d.md").write_bytes(b"\xff\xfe\0")
-    (memory.folder / "e.md").mkdir()
-    (memory.folder / ".hidden.md").write_text("no\n")
+    memory.files.path.mkdir()
+    (memory.files.path / "a.md").write_text("---\nname: a: b\ntype: wish\n---\nwords\n")
+    (memory.files.path / "b.md").write_text("no head\n\nmore\n")
+    (memory.files.path / "c.md").write_text("---\nname: never closed\n")
+    (memory.files.path / "d.md").write_bytes(b"\xff\xfe\0")
+    (memory.files.path / "e.md").mkdir()
+    (memory.files.path / ".hidden.md").write_text("no\n")
     found = {record.slug: record for record in memory.records()}
     assert (found["b"].name, found["b"].description, found["b"].type) == ("b", "no head", "project")
     assert found["a"].text == "words" and found["a"].diagnostics
     with pytest.raises(StateError, match="never closed"):
         save(memory, note("c", "other words"))
-    assert (memory.folder / "c.md").read_text() == "---\nname: never closed\n"
+    assert (memory.files.path / "c.md").read_text() == "---\nname: never closed\n"
 
 
 def test_a_record_saved_by_an_editor_of_windows_keeps_its_ways(memory: Memory):
-    memory.folder.mkdir()
-    path = memory.folder / "a.md"
+    memory.files.path.mkdir()
+    path = memory.files.path / "a.md"
     path.write_bytes(b"\xef\xbb\xbf---\r\nname: a\r\ntype: project\r\n---\r\n\r\nold\r\n")
     save(memory, note("a", "new\nlines"))
     data = path.read_bytes()
@@ -230,14 +230,14 @@ from tinyclaw.state.memory.store import Memory
 memory = Memory(Path(sys.argv[1]), lambda: "2026-11-30T12:00:00Z", str)
 for number in range(25):
     memory.save(Note(f"{sys.argv[2]} {number}", "project", "text"), lambda path: None)
-    memory.write_index()
+    memory.index.write()
 """
 
 
 def test_two_processes_and_a_person_lose_nothing(tmp_path: Path):
     memory = Memory(tmp_path, lambda: NOW, mask)
-    memory.folder.mkdir()
-    path = memory.folder / "MEMORY.md"
+    memory.files.path.mkdir()
+    path = memory.files.path / "MEMORY.md"
     path.write_text("# Memory\n")
     root = Path(__file__).parents[3]
     writers = [
@@ -254,7 +254,7 @@ def test_two_processes_and_a_person_lose_nothing(tmp_path: Path):
             said += 1
         time.sleep(0.2)
     assert [writer.communicate()[1] for writer in writers] == [b"", b""]
-    memory.write_index()
+    memory.index.write()
     assert len(list(memory.records())) == 50 and len(re.findall(r"^- \[", index(memory), re.M)) == 50
     assert index(memory).count(INDEX_BEGIN) == 1
 
@@ -278,16 +278,16 @@ def test_nothing_outside_the_workspace_is_read_or_written(tmp_path: Path):
     (tmp_path / "out/secret.md").write_text("TOPSECRET\n")
     (tmp_path / "ws/.memory").mkdir(parents=True)
     memory = Memory(tmp_path / "ws", lambda: NOW, mask)
-    (memory.folder / "leak.md").symlink_to(tmp_path / "out/secret.md")
+    (memory.files.path / "leak.md").symlink_to(tmp_path / "out/secret.md")
     assert list(memory.records()) == []
     with pytest.raises(StateError, match="is reached by a link"):
         save(memory, note("leak"))
-    (memory.folder / "MEMORY.md").symlink_to(tmp_path / "out/secret.md")
+    (memory.files.path / "MEMORY.md").symlink_to(tmp_path / "out/secret.md")
     with pytest.raises(StateError, match="is reached by a link"):
-        memory.write_index()
+        memory.index.write()
     elsewhere = Memory(tmp_path / "other", lambda: NOW, mask)
     (tmp_path / "other").mkdir()
-    elsewhere.folder.symlink_to(tmp_path / "out")
+    elsewhere.files.path.symlink_to(tmp_path / "out")
     with pytest.raises(StateError, match="is reached by a link"):
         save(elsewhere, note("a"))
     assert (tmp_path / "out/secret.md").read_text() == "TOPSECRET\n" and len(list((tmp_path / "out").iterdir())) == 1
@@ -295,88 +295,88 @@ def test_nothing_outside_the_workspace_is_read_or_written(tmp_path: Path):
 
 def test_a_secret_in_a_record_is_masked_in_the_index(memory: Memory):
     key = "sk-ant-api03-" + "Ab1" * 30
-    memory.folder.mkdir()
-    (memory.folder / "a.md").write_text(f"---\nname: a\ndescription: the key is {key}\n---\nwords\n")
-    memory.write_index()
+    memory.files.path.mkdir()
+    (memory.files.path / "a.md").write_text(f"---\nname: a\ndescription: the key is {key}\n---\nwords\n")
+    memory.index.write()
     assert key not in index(memory) and "[masked:" in index(memory)
 
 
 def test_markers_within_a_record_do_not_confuse_the_index(memory: Memory):
     save(memory, note("Marker", f"the index begins with {INDEX_BEGIN} and ends with {INDEX_END}"))
-    memory.write_index()
+    memory.index.write()
     first = index(memory)
-    memory.write_index()
+    memory.index.write()
     assert index(memory) == first and len(first.splitlines()) == 3
 
 
 @pytest.mark.parametrize("data", ["# Memory\n".encode("utf-16"), b"caf\xe9\n"])
 def test_an_index_file_that_is_not_utf_8_is_left_alone(memory: Memory, data):
-    memory.folder.mkdir()
-    (memory.folder / "MEMORY.md").write_bytes(data)
+    memory.files.path.mkdir()
+    (memory.files.path / "MEMORY.md").write_bytes(data)
     save(memory, note("a"))
     with pytest.raises(StateError, match=r"MEMORY\.md: is not UTF-8"):
-        memory.write_index()
-    assert (memory.folder / "MEMORY.md").read_bytes() == data
+        memory.index.write()
+    assert (memory.files.path / "MEMORY.md").read_bytes() == data
 
 
 @pytest.mark.parametrize("name", ["x](evil.md) [y", "[a]", "a (b)", "— see [b](b.md)"])
 def test_an_index_stays_right_whatever_names_and_descriptions_hold(memory: Memory, name):
     save(memory, note(name, "see [b](b.md) — and [c](c.md)"))
-    (memory.folder / "a (copy).md").write_text("copied\n")
-    (memory.folder / "huge.md").write_text("x" * (1 << 21))
-    memory.write_index()
-    assert not memory.is_index_stale()
+    (memory.files.path / "a (copy).md").write_text("copied\n")
+    (memory.files.path / "huge.md").write_text("x" * (1 << 21))
+    memory.index.write()
+    assert not memory.index.is_stale()
     before = index(memory)
-    memory.write_index()
+    memory.index.write()
     assert index(memory) == before and before.splitlines()[-2] == "- … and 1 more records in .memory/; search there"
 
 
 def test_of_many_records_the_ones_that_changed_come_in_and_the_number_stays_right(memory: Memory):
-    memory.folder.mkdir()
+    memory.files.path.mkdir()
     for number in range(MAX_LINES + 20):
         head = f"---\nname: n{number}\ntype: project\nupdated: 2026-11-01T00:00:00Z\n---\n"
-        (memory.folder / f"n{number}.md").write_text(f"{head}\ntext\n")
-    memory.write_index()
+        (memory.files.path / f"n{number}.md").write_text(f"{head}\ntext\n")
+    memory.index.write()
     save(memory, note("the newest"))
-    assert memory.is_index_stale()
-    memory.write_index()
+    assert memory.index.is_stale()
+    memory.index.write()
     lines = index(memory).splitlines()
     assert lines[1].startswith("- [the newest]") and "and 21 more records" in lines[-2]
     record = memory.find("the newest")
     assert record is not None
     memory.forget(record)
-    assert memory.is_index_stale()
-    memory.write_index()
-    assert "the newest" not in index(memory) and not memory.is_index_stale()
+    assert memory.index.is_stale()
+    memory.index.write()
+    assert "the newest" not in index(memory) and not memory.index.is_stale()
     assert "and 20 more records" in index(memory)
 
 
 def test_no_link_is_a_record_whatever_it_leads_to(memory: Memory):
-    memory.folder.mkdir()
-    main = memory.folder.parent / "main.py"
+    memory.files.path.mkdir()
+    main = memory.files.root / "main.py"
     main.write_text("code\n")
-    (memory.folder / "notes.md").symlink_to("../main.py")
-    (memory.folder / "MEMORY.md").symlink_to("../main.py")
+    (memory.files.path / "notes.md").symlink_to("../main.py")
+    (memory.files.path / "MEMORY.md").symlink_to("../main.py")
     assert list(memory.records()) == [] and memory.find("notes") is None
-    for change in (lambda: save(memory, note("notes", "EVIL")), memory.write_index):
+    for change in (lambda: save(memory, note("notes", "EVIL")), memory.index.write):
         with pytest.raises(StateError, match="is reached by a link"):
             change()
     assert main.read_text() == "code\n"
-    assert [problem.path for problem in memory.problems()] == [".memory/notes.md"]
+    assert [problem.path for problem in memory.files.faults()] == [".memory/notes.md"]
 
 
 def test_a_name_that_is_no_text_is_no_record_and_is_said(memory: Memory):
-    memory.folder.mkdir()
-    Path(os.fsdecode(os.fsencode(memory.folder) + b"/caf\xe9.md")).write_text("hi\n")
+    memory.files.path.mkdir()
+    Path(os.fsdecode(os.fsencode(memory.files.path) + b"/caf\xe9.md")).write_text("hi\n")
     save(memory, note("a", "half \udc80 a pair"))
     save(memory, note("a", "another \udc80 half"))
-    memory.write_index()
-    assert "](a.md)" in index(memory) and not memory.is_index_stale()
-    assert "has a name that is not UTF-8" in str(memory.problems()[0])
+    memory.index.write()
+    assert "](a.md)" in index(memory) and not memory.index.is_stale()
+    assert "has a name that is not UTF-8" in str(memory.files.faults()[0])
 
 
 def test_a_record_that_a_person_named_freely_is_found_and_corrected_where_it_is(memory: Memory):
-    memory.folder.mkdir()
+    memory.files.path.mkdir()
     for name, text in {
         "deploy_steps.md": "Run make.\n",
         "Deploy.md": "x\n",
@@ -384,7 +384,7 @@ def test_a_record_that_a_person_named_freely_is_found_and_corrected_where_it_is(
         "x1.md": '---\nname: "Use tabs: always"\n---\nz\n',
         "style.md": "---\nname: Code Style\ntype: project\n---\nuse tabs\n",
     }.items():
-        (memory.folder / name).write_text(text)
+        (memory.files.path / name).write_text(text)
     found = {name: memory.find(name) for name in ("deploy_steps", "Deploy", "my note", "use tabs: always", "style.md")}
     assert [record and record.slug for record in found.values()] == ["deploy_steps", "Deploy", "My Note", "x1", "style"]
     saved = save(memory, note("code style", "use spaces"))
@@ -402,27 +402,27 @@ def test_a_record_that_changes_while_the_index_is_made_is_in_it_as_it_is(tmp_pat
     quick, memory = (Memory(tmp_path, lambda: NOW, mask) for mask in (str, slow))
     for number in range(3):
         save(quick, note(f"n{number}"))
-    memory.write_index()
-    assert "[n1](n1.md) — changed meanwhile" in index(memory) and not memory.is_index_stale()
+    memory.index.write()
+    assert "[n1](n1.md) — changed meanwhile" in index(memory) and not memory.index.is_stale()
 
 
 def test_a_line_with_another_end_makes_no_second_index(memory: Memory):
     save(memory, note("a"))
-    memory.write_index()
-    (memory.folder / "MEMORY.md").write_bytes(b"Mine.\r\n" + index(memory).encode())
+    memory.index.write()
+    (memory.files.path / "MEMORY.md").write_bytes(b"Mine.\r\n" + index(memory).encode())
     save(memory, note("b"))
-    memory.write_index()
+    memory.index.write()
     assert index(memory).count(INDEX_BEGIN) == 1 and "](b.md)" in index(memory)
 
 
 def test_what_is_too_long_for_a_record_is_refused_and_a_long_index_is_cut_to_its_room(memory: Memory):
     with pytest.raises(StateError, match="at most 100,000 bytes"):
         save(memory, note("a", "x" * 100_001))
-    memory.folder.mkdir()
+    memory.files.path.mkdir()
     for number in range(140):
-        (memory.folder / f"n{number}.md").write_text(f"---\nname: n{number}\ndescription: {'d' * 190}\n---\nx\n")
-    memory.write_index()
-    assert len(index(memory).encode()) < 20_500 and "more records" in index(memory) and not memory.is_index_stale()
+        (memory.files.path / f"n{number}.md").write_text(f"---\nname: n{number}\ndescription: {'d' * 190}\n---\nx\n")
+    memory.index.write()
+    assert len(index(memory).encode()) < 20_500 and "more records" in index(memory) and not memory.index.is_stale()
 
 
 def test_two_that_forget_at_the_same_second_keep_both(memory: Memory):
@@ -431,27 +431,27 @@ def test_two_that_forget_at_the_same_second_keep_both(memory: Memory):
         record = memory.find("a")
         assert record is not None
         memory.forget(record)
-    kept = sorted((memory.folder / ".archive").iterdir())
+    kept = sorted((memory.files.path / ".archive").iterdir())
     assert [path.read_text().rstrip().rpartition("\n")[2] for path in kept] == ["second", "first"]
 
 
 @pytest.mark.timeout(20)
 def test_a_pipe_in_the_place_of_a_file_blocks_nothing(memory: Memory):
     save(memory, note("a"))
-    os.mkfifo(memory.folder / "pipe.md")
-    os.mkfifo(memory.folder / "MEMORY.md")
+    os.mkfifo(memory.files.path / "pipe.md")
+    os.mkfifo(memory.files.path / "MEMORY.md")
     assert [record.slug for record in memory.records()] == ["a"] and memory.find("pipe") is None
-    assert memory.is_index_stale() and memory.search("what", 5).heads
+    assert memory.index.is_stale() and memory.search("what", 5).heads
     with pytest.raises(StateError):
-        memory.write_index()
-    assert [problem.path for problem in memory.problems()] == [".memory/pipe.md"]
+        memory.index.write()
+    assert [problem.path for problem in memory.files.faults()] == [".memory/pipe.md"]
 
 
 def test_a_writer_that_is_killed_at_any_moment_leaves_whole_files(tmp_path: Path):
     dice = random.Random(4)
     memory = Memory(tmp_path, lambda: NOW, mask)
     save(memory, note("changing", "old " * 2_000))
-    memory.write_index()
+    memory.index.write()
     for number in range(50):
         child = os.fork()
         if child == 0:
@@ -459,7 +459,7 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_whole_files(tmp_path: Path
                 while True:
                     save(memory, note("changing", f"new {number} " * 2_000))
                     save(memory, note(f"made {number}", "whole " * 2_000))
-                    memory.write_index()
+                    memory.index.write()
                     save(memory, note("changing", "old " * 2_000))
             os._exit(1)
         time.sleep(dice.random() * 0.15)
@@ -471,8 +471,8 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_whole_files(tmp_path: Path
     assert all(
         record.text.strip() == ("whole " * 2_000).strip() for record in memory.records() if "made" in record.name
     )
-    assert memory.problems() == []
-    clear_leftovers([memory.folder])
+    assert memory.files.faults() == []
+    clear_leftovers([memory.files.path])
     assert [name for name in files(memory) if not name.endswith(".md")] == []
-    memory.write_index()
+    memory.index.write()
     assert index(memory).count("](") == len(list(memory.records())) > 1

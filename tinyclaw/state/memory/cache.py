@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tinyclaw.state.memory.evidence import Evidence
+from tinyclaw.state.memory.folder import Look
 from tinyclaw.state.memory.record import TYPES, Head, Hits, Record, RecordType, identity, words_of
 
 _VERSION = 1
@@ -50,10 +51,6 @@ CREATE VIRTUAL TABLE words USING fts5 (name, description, text, tokenize = "unic
 CREATE VIRTUAL TABLE counts USING fts5vocab (words, row);
 PRAGMA user_version = {_VERSION};
 """
-
-
-Look = tuple[str, int, int, int]
-"""A record's file by its slug: when it was changed last, by the clock of the file system in ns, its size and inode."""
 
 
 def _hash(look: Look) -> int:
@@ -150,14 +147,14 @@ class RecordCache:
             return
         known = set(db.execute("SELECT slug, changed, size, inode FROM records"))
         changed = looks - known
-        gone = [(slug,) for slug in {look[0] for look in known - looks} - {look[0] for look in changed}]
+        gone = [(slug,) for slug in {look[0] for look in known - looks} - {look.slug for look in changed}]
         is_proof = all(not self._is_racy(look) for look in changed)
         with db:
             db.execute("UPDATE seen SET digest = ?", (str(digest) if is_proof else "",))
             db.executemany("DELETE FROM words WHERE rowid = (SELECT id FROM records WHERE slug = ?)", gone)
             db.executemany("DELETE FROM records WHERE slug = ?", gone)
             for look in sorted(changed):
-                self._put(db, look, parse(look[0]))
+                self._put(db, look, parse(look.slug))
 
     def _put(self, db: sqlite3.Connection, look: Look, record: Record | None) -> None:
         slug, changed, size, inode = look
@@ -178,7 +175,7 @@ class RecordCache:
             db.execute("INSERT INTO words (rowid, name, description, text) VALUES (?, ?, ?, ?)", values)
 
     def _is_racy(self, look: Look) -> bool:
-        return self._now_ns() - look[1] < _RACY_NS
+        return self._now_ns() - look.changed_ns < _RACY_NS
 
     def _connection(self) -> sqlite3.Connection:
         if self._db is None:

@@ -19,7 +19,7 @@ _NAMED = re.compile(r'"\.memory/([^"/]+)\.md"')
 
 def check(memory: Memory, transcripts: Path, now: datetime) -> Iterator[Diagnostic]:
     """Broken, stale, duplicate, contradictory and unused records, in this order."""
-    yield from memory.problems()
+    yield from memory.files.faults()
     records = list(memory.records())
     yield from _stale(memory, records)
     yield from _duplicates(records)

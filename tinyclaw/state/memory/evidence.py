@@ -90,6 +90,37 @@ class Evidence:
         return self if text is None else _pinned(self.path, text, self.first, self.last)
 
 
+class Standings:
+    """How what records rest on stands now; a file is read again only where its signature says so."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._known: dict[Evidence, tuple[object, Standing]] = {}
+
+    def doubts(self, evidence: Sequence[Evidence]) -> tuple[Standing, str]:
+        """The worst standing, and where: what changed or is gone."""
+        found: dict[Standing, list[str]] = {}
+        for each in evidence:
+            found.setdefault(self._standing(each), []).append(each.place)
+        worst: Standing = "missing" if "missing" in found else "changed" if "changed" in found else "holds"
+        return worst, ", ".join(found.get(worst, []))
+
+    def look(self, path: str) -> object:
+        """The signature of a file of the workspace; None where there is none."""
+        try:
+            status = (self._root / path).stat()
+        except (OSError, ValueError):
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+    def _standing(self, evidence: Evidence) -> Standing:
+        look = self.look(evidence.path)
+        known = self._known.get(evidence)
+        if known is None or known[0] != look:
+            known = self._known[evidence] = (look, evidence.standing(self._root))
+        return known[1]
+
+
 def evidence_in(text: str, root: Path) -> list[Evidence]:
     """The files of the workspace that a text names, as they are now.
 

@@ -14,8 +14,9 @@ from typing import NamedTuple, cast
 from tinyclaw.errors import FileChanged, StateError
 from tinyclaw.state.documents import Document
 from tinyclaw.state.files import read, write
+from tinyclaw.state.memory.folder import ARCHIVE, MAX_BYTES
 from tinyclaw.state.memory.record import FOLDER, PROPOSAL, TYPES, Head, Note, RecordType
-from tinyclaw.state.memory.store import ARCHIVE, Memory
+from tinyclaw.state.memory.store import Memory
 from tinyclaw.types import Diagnostic
 
 PATH = f"{FOLDER}/{PROPOSAL}"
@@ -28,7 +29,6 @@ _SECTION = re.compile(r"(?m)^## (merge|drop): *(.*)$")
 _FIELD = re.compile(r"(name|type|why): *(.*)")
 _DIGEST_CHARS = 12
 _MADE = re.compile(r"proposal-(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)")
-_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _change(kind: str, slugs: tuple[str, ...], text: str) -> Change | str:
 
 def load(memory: Memory) -> Proposal | None:
     """The proposal that waits; None where none does. Raises: StateError when it cannot be read."""
-    data = read(memory.own(PROPOSAL), limit_bytes=_MAX_BYTES).data
+    data = read(memory.files.own(PROPOSAL), limit_bytes=MAX_BYTES).data
     if data is None:
         return None
     document = Document.parse(data, PATH)
@@ -113,13 +113,13 @@ def load(memory: Memory) -> Proposal | None:
 
 def save(memory: Memory, changes: Sequence[Change], now: str) -> None:
     """Write a proposal where none waits. Raises: StateError."""
-    path = memory.own(PROPOSAL)
+    path = memory.files.own(PROPOSAL)
     slugs = dict.fromkeys(slug for change in changes for slug in change.slugs)
     records = [f"{slug} {_revision(memory, slug)}" for slug in slugs]
     text = "\n\n".join((f"\n{_INTRODUCTION}".rstrip("\n"), *map(str, changes))) + "\n"
     data = Document.parse(text.encode(), PATH).set_field("made", now)
     data = Document.parse(data, PATH).set_field("records", records)
-    there = read(path, limit_bytes=_MAX_BYTES)
+    there = read(path, limit_bytes=MAX_BYTES)
     if there.data is not None:
         raise StateError(f"{PATH}: another proposal waits; accept or reject it first")
     try:
@@ -151,7 +151,7 @@ def carry_out(memory: Memory, change: Change, revisions: Mapping[str, str]) -> O
     for slug in change.slugs:
         if slug not in revisions or _revision(memory, slug) != revisions[slug]:
             return Outcome(f"left out: {names}: {slug} is not what it was when this was proposed", is_done=False)
-    heads = [head for slug in change.slugs if (head := memory.read(slug)) is not None]
+    heads = [head for slug in change.slugs if (head := memory.files.record(slug)) is not None]
     if len(heads) < len(change.slugs):
         return Outcome(f"left out: {names}: not all of them are there", is_done=False)
     why = f" ({change.why})" if change.why else ""
@@ -169,8 +169,8 @@ def _merge(memory: Memory, heads: Sequence[Head], note: Note, why: str) -> Outco
     if holder is not None and target is None:
         return Outcome(f"left out: {names}: {holder.path} has the name {note.name!r} already", is_done=False)
     if target is not None:
-        memory.keep_copy(target)
-    saved = memory.save(note, lambda path: read(memory.own(path.partition("/")[2])).revision)
+        memory.files.keep_copy(f"{target.slug}.md")
+    saved = memory.save(note, lambda path: read(memory.files.own(path.partition("/")[2])).revision)
     for head in heads:
         if head is not target:
             memory.forget(head)
@@ -179,22 +179,21 @@ def _merge(memory: Memory, heads: Sequence[Head], note: Note, why: str) -> Outco
 
 def put_away(memory: Memory) -> str:
     """Move the proposal into the archive; gives its place. Raises: StateError."""
-    return memory.archive(memory.own(PROPOSAL), "proposal")
+    return memory.files.archive(PROPOSAL)
 
 
 def last_made(memory: Memory) -> str:
     """When a proposal was made or put away last, as RFC 3339; "" when none ever was."""
-    names = (path.name for path in sorted((memory.folder / ARCHIVE).glob("proposal-*.md"), reverse=True))
-    found = next(filter(None, map(_MADE.match, names)), None)
+    found = next(filter(None, map(_MADE.match, memory.files.archived("proposal-"))), None)
     return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else ""
 
 
 def is_waiting(memory: Memory) -> bool:
-    return (memory.folder / PROPOSAL).exists()
+    return (memory.files.path / PROPOSAL).exists()
 
 
 def _revision(memory: Memory, slug: str) -> str:
     try:
-        return read(memory.own(f"{slug}.md"), limit_bytes=_MAX_BYTES).revision[:_DIGEST_CHARS]
+        return read(memory.files.own(f"{slug}.md"), limit_bytes=MAX_BYTES).revision[:_DIGEST_CHARS]
     except StateError:
         return ""
