@@ -18,8 +18,9 @@ from tinyclaw.context.compiler import LEAST_OUTPUT_TOKENS, WorkingSet
 from tinyclaw.context.cutting import cut_before
 from tinyclaw.context.wire import SUMMARY
 from tinyclaw.errors import Interrupted, ModelError
+from tinyclaw.state.transcript.content import is_persons
 from tinyclaw.state.transcript.fold import Conversation
-from tinyclaw.state.transcript.grammar import OUTSIDE, Block, heading
+from tinyclaw.state.transcript.grammar import Block, heading
 from tinyclaw.types import Json, Reply, Request, Retrying, Spent
 
 KEPT_MESSAGES = 12
@@ -228,7 +229,7 @@ def _persons_words(conversation: Conversation, keep: int) -> str:
         block.text.strip()
         for group in conversation.live_groups
         for block in group.blocks
-        if group.role == "user" and group.number < keep and _is_persons(block)
+        if group.role == "user" and group.number < keep and is_persons(block)
     ]
     texts = [text for text in (earlier, *said) if text]
     if not texts:
@@ -237,10 +238,6 @@ def _persons_words(conversation: Conversation, keep: int) -> str:
     while sum(min(len(text), room) for text in texts) > _WORDS_CHARS:
         room = room * 9 // 10
     return "\n\n".join((_WORDS, *(_shortened(text, room) for text in texts)))
-
-
-def _is_persons(block: Block) -> bool:
-    return block.kind == OUTSIDE or (block.kind == "text" and block.box is not None)
 
 
 def _shortened(text: str, room: int) -> str:

@@ -8,9 +8,8 @@ from tinyclaw.agent.events import Event
 from tinyclaw.agent.remembering import MOST_NOTES, may_remember, notes_in, remember
 from tinyclaw.agent.session import Session
 from tinyclaw.agent.side import Question, ask_small
-from tinyclaw.state.transcript.content import call_of
+from tinyclaw.state.transcript.content import call_of, is_persons
 from tinyclaw.state.transcript.fold import Group
-from tinyclaw.state.transcript.grammar import OUTSIDE, Block
 
 _TALK_CHARS = 16_000
 _MESSAGE_CHARS = 4_000
@@ -56,7 +55,7 @@ def _of_turn(session: Session) -> list[Group]:
 
 def _talk(session: Session) -> str:
     """The newest part of the conversation as text; "" where the running turn has nothing that the person said."""
-    if not any(_is_persons(block) for group in _of_turn(session) for block in group.blocks):
+    if not any(is_persons(block) for group in _of_turn(session) for block in group.blocks):
         return ""
     parts: list[str] = []
     room = _TALK_CHARS
@@ -76,14 +75,10 @@ def _lines(group: Group) -> Iterator[str]:
             yield f"[tool] {block.heading.lstrip('# ')}"
         elif block.kind == "tool_result":
             yield f"[result] {_cut(' '.join(block.text.split()), _RESULT_CHARS)}"
-        elif _is_persons(block):
+        elif is_persons(block):
             yield f"Person: {_cut(block.text.strip(), _MESSAGE_CHARS)}"
         elif block.kind == "text" and group.role == "assistant":
             yield f"Agent: {_cut(block.text.strip(), _AGENT_CHARS)}"
-
-
-def _is_persons(block: Block) -> bool:
-    return block.kind == OUTSIDE or (block.kind == "text" and block.box is not None)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -14,7 +14,7 @@ from tinyclaw.agent.session import Session
 from tinyclaw.agent.side import Question, ask_small
 from tinyclaw.state.files import read, revision_of
 from tinyclaw.state.memory.record import Head, Record
-from tinyclaw.state.transcript.grammar import OUTSIDE
+from tinyclaw.state.transcript.content import is_persons
 from tinyclaw.state.transcript.statements import records_block
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _asked(session: Session) -> str:
     blocks = groups[-1].blocks
     if any(block.kind in ("tool_result", "state") for block in blocks):
         return ""
-    said = [block.text for block in blocks if block.kind == OUTSIDE or (block.kind == "text" and block.box is not None)]
+    said = [block.text for block in blocks if is_persons(block)]
     return "\n\n".join(said).strip()
 
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 from typing import Any
 
-from tinyclaw.state.transcript.block import Block, heading
+from tinyclaw.state.transcript.block import OUTSIDE, Block, heading
 from tinyclaw.state.transcript.bodies import fits_fence, to_json
 from tinyclaw.types import Content, Json, Raw, Role, Text, Thinking, ToolUse
 
@@ -163,3 +163,8 @@ def _extra(block: Block) -> Json:
     extra = block.attrs.get("extra")
     is_whole = isinstance(extra, dict) and block.attrs.get("extra_sha256") == text_hash(to_json(extra))
     return extra if isinstance(extra, dict) and is_whole else {}
+
+
+def is_persons(block: Block) -> bool:
+    """Whether a block is what the person said: a text with a box of its own, or one that stands outside blocks."""
+    return block.kind == OUTSIDE or (block.kind == "text" and block.box is not None)
