@@ -269,7 +269,8 @@ class ToolOutput:
     PLAN.md and TODO.md that makes the result the statement of the file. ``paged`` results are
     already bounded by the tool and are never offloaded again. ``summary`` is one line for the
     terminal. ``folder`` is the one that the call looked into or worked in, from the root ("" for the root): what
-    its instructions say is told before the next request. The folders of ``revisions`` need not be named.
+    its instructions say is told before the next request. The folders of ``revisions`` need not be named. ``shown`` maps
+    paths to revisions that the model knows if it gets all of the text.
     """
 
     text: str
@@ -279,6 +280,7 @@ class ToolOutput:
     paged: bool = False
     summary: str = ""
     folder: str = ""
+    shown: Mapping[str, str] = field(default_factory=dict)
 
 
 class Interrupt:

@@ -75,11 +75,13 @@ def test_the_same_again_makes_no_second_record(api, start, turn, root):
     assert records(root) == ["MEMORY.md", "tabs-in-go.md"] and (root / ".memory/tabs-in-go.md").read_bytes() == before
 
 
-def test_where_the_model_remembered_by_itself_nothing_is_looked_for(api, start, turn, root):
+def test_what_the_model_remembered_by_itself_is_given_as_remembered(api, start, turn, root):
     note = {"name": "Tabs in Go", "text": "Tabs.", "type": "feedback"}
-    server = api(two_models([reply(tools=[("remember", note)]), "Done."], []))
-    turn(start(server, **ON), "Always use tabs in Go")
-    assert asked(server, small=True) == [] and records(root) == ["MEMORY.md", "tabs-in-go.md"]
+    line = "- user: Role — The person is the release manager."
+    server = api(two_models([reply(tools=[("remember", note)]), "Done."], [line]))
+    turn(start(server, **ON), "Always use tabs in Go. I am the release manager.")
+    assert "- Tabs in Go — Tabs." in texts(asked(server, small=True)[0])
+    assert records(root) == ["MEMORY.md", "role.md", "tabs-in-go.md"]
 
 
 @pytest.mark.parametrize(
@@ -123,12 +125,13 @@ def test_a_long_conversation_is_given_by_its_end_and_results_in_short(api, start
 def test_a_secret_reaches_neither_the_question_nor_a_record(api, start, turn, root):
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     server = api(two_models(["Done."], [f"- reference: Key — It is {secret}."]))
-    turn(start(server, **ON), f"My key is {secret}")
+    events = turn(start(server, **ON), f"My key is {secret}")
     assert secret not in str(server.requests) and records(root) == []
+    assert notices(events) == ['"Key" is not remembered: it holds a secret']
 
 
 def test_a_record_about_code_is_pinned_to_it(api, start, turn, root):
     (root / "auth.py").write_text("def parse_token():\n    pass\n")
     line = "- project: Tokens — `parse_token` in auth.py is slow on purpose, against guessing."
     turn(start(api(two_models(["Done."], [line])), **ON), "It is slow on purpose")
-    assert "\nevidence:\n  - auth.py:1 " in (root / ".memory/tokens.md").read_text()
+    assert "\nevidence:\n  - auth.py:1-2 " in (root / ".memory/tokens.md").read_text()

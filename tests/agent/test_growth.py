@@ -401,7 +401,10 @@ def test_what_a_summary_finds_worth_remembering_becomes_a_record_and_the_person_
     assert "type: feedback" in record and record.endswith("\nThe person wants tabs in all Go files.\n")
     assert f"source: session {session.transcript.session}" in record
     said = [event.text for event in events if isinstance(event, Notice) and "remembered" in event.text]
-    assert said == ["remembered (feedback): Tabs in Go; .memory/tabs-in-go.md"]
+    assert said == [
+        "remembered (feedback): Tabs in Go; .memory/tabs-in-go.md",
+        '"Key of the staging server" is not remembered: it holds a secret',
+    ]
     assert sorted(path.name for path in (big / ".memory").iterdir()) == ["MEMORY.md", "tabs-in-go.md"]
     body = session.conversation.summary.text
     assert "## Remember" not in body and "## Look up\nNothing." in body and "Mend the totals." in body
@@ -445,8 +448,9 @@ def test_a_summary_changes_no_record_that_is_there_and_says_what_it_would_say(ap
     )
     said = [event.text for event in events if isinstance(event, Notice)][1:]
     assert said == [
-        ".memory/zeta.md stays as it is; the summary would say: the last letter?",
-        ".memory/tabs-in-go.md stays as it is; the summary would say: Tabs.",
+        ".memory/zeta.md stays as it is; the summary would say: the last letter? "
+        "(edit it, or ask for it to be corrected)",
+        ".memory/tabs-in-go.md stays as it is; the summary would say: Tabs. (edit it, or ask for it to be corrected)",
         "remembered (user): Alpha; .memory/alpha.md",
     ]
     index = (big / ".memory/MEMORY.md").read_text()

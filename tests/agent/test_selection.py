@@ -149,8 +149,30 @@ def test_more_than_five_are_never_stated_and_long_ones_are_cut_visibly(api, star
     session = start(server)
     turn(session, "All notes, please")
     (block,) = quoted(session)
-    assert len(block.attrs["revisions"]) == 5 and len(block.text) < 5 * 7_000
+    assert len(block.attrs["records"]) == 5 and len(block.text) < 5 * 7_000
     assert "more characters; read .memory/note-0.md for the rest]" in block.text
+
+
+def test_a_record_that_was_not_stated_whole_is_not_written_over(api, start, turn, memory, root):
+    text = "long " * 2_000 + "\n\nTHE END"
+    (memory / "big.md").write_text(f"---\nname: Big\ntype: project\n---\n{text}\n")
+    correct = reply(tools=[("remember", {"name": "Big", "text": "short", "type": "project"})])
+    server = api(two_models([correct, "Sorry.", "Done."], ["big", "NONE"]))
+    session = start(server)
+    turn(session, "What is big?")
+    assert "THE END" in (memory / "big.md").read_text() and "you have not seen" in texts(server.requests[-1])
+    turn(session, "Again")
+    assert len(quoted(session)) == 1, "it stands in view, cut as it is"
+
+
+def test_a_secret_is_masked_before_a_record_is_cut(api, start, turn, memory):
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    for at in range(5_962, 6_001, 6):
+        (memory / f"at-{at}.md").write_text(f"---\nname: At {at}\ntype: project\n---\n{'x' * (at - 1)} {secret} more\n")
+        server = api(two_models(["Done."], [f"at-{at}"]))
+        session = start(server)
+        turn(session, f"What is at {at}?")
+        assert quoted(session) and not any(secret[:n] in str(server.requests) for n in (12, 20, 39))
 
 
 def test_what_changed_since_is_told_and_what_is_gone_is_not_offered(api, start, turn, memory, root):

@@ -88,8 +88,8 @@ def test_a_record_is_verified_by_the_files_as_they_are(workspace, run):
     run("add", "Tokens", "`parse_token` in auth.py is slow on purpose.")
     (workspace / "auth.py").write_text("def read_token():\n    pass\n")
     checked = run("check")
-    assert checked.returncode == 1 and "is stale: auth.py:1 changed since" in checked.stdout
-    assert "(verify before use: auth.py:1 changed)" in (workspace / ".memory/MEMORY.md").read_text()
+    assert checked.returncode == 1 and "is stale: auth.py:1-2 changed since" in checked.stdout
+    assert "(verify before use: auth.py:1-2 changed since)" in (workspace / ".memory/MEMORY.md").read_text()
     assert run("verify", "Tokens").returncode == 0
     assert run("check").returncode == 0 and "verify" not in (workspace / ".memory/MEMORY.md").read_text()
     run("add", "Wish", "Be brief.", "--type", "user")
@@ -149,14 +149,14 @@ def test_from_remembering_to_forgetting_over_two_sessions(workspace, run, api):
     server = api(steps)
     more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
     tinyclaw("run", "Remember: we publish on Fridays", cwd=workspace, **more)
-    assert "runs on Fridays." in path.read_text() and "  - release.py:1 " in path.read_text()
+    assert "runs on Fridays." in path.read_text() and "  - release.py:1-2 " in path.read_text()
     second = tinyclaw("run", "We publish on Mondays now, don't we?", cwd=workspace, **more)
     assert "from memory: Release day" in second.stderr
     assert "runs on Fridays." in str(server.requests[3]["messages"]) and "on Mondays; until" in path.read_text()
     (workspace / "release.py").write_text("def ship():\n    pass\n")
     third = tinyclaw("run", "Forget the release day", cwd=workspace, **more)
     assert third.stdout == "Forgotten.\n" and not path.exists()
-    assert "(verify before use: release.py:1 changed)" in str(server.requests[7]["system"])
+    assert "(verify before use: release.py:1-2 changed since)" in str(server.requests[7]["system"])
     assert "](release-day.md)" not in (workspace / ".memory/MEMORY.md").read_text()
-    (kept,) = (workspace / ".memory/.archive").iterdir()
-    assert "on Mondays; until November" in kept.read_text()
+    kept = "".join(path.read_text() for path in (workspace / ".memory/.archive").iterdir())
+    assert "on Mondays; until November" in kept and "runs on Fridays." in kept

@@ -61,7 +61,7 @@ def test_a_workspace_cannot_loosen_the_permission_mode(load, write, place, loose
     write(place, f"permission_mode: {looser}")
     settings, (problem,) = load()
     assert settings.permission_mode == "ask"
-    assert "may only tighten" in str(problem) and "--permission-mode" in str(problem) and problem.line == 2
+    assert "may only tighten" in str(problem) and "TINYCLAW_PERMISSION_MODE" in str(problem) and problem.line == 2
 
 
 def test_a_workspace_may_tighten_and_the_person_may_then_loosen(load, write):

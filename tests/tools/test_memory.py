@@ -121,13 +121,10 @@ def test_what_changed_since_is_said_wherever_a_record_is_shown(memory: Bench):
     remembered(memory, "Tokens", "`parse_token` in auth.py is slow on purpose.", "project")
     assert "erify" not in memory.call("recall", name="Tokens").text
     memory.put("auth.py", "def read_token():\n    pass\n")
-    assert (
-        "Verify before use: what it rests on has changed since (auth.py:1)."
-        in memory.call("recall", name="Tokens").text
-    )
-    assert "(verify before use: auth.py:1 changed)" in memory.call("recall", search="slow").text
+    assert "Verify before use: auth.py:1-2 changed since." in memory.call("recall", name="Tokens").text
+    assert "(verify before use: auth.py:1-2 changed since)" in memory.call("recall", search="slow").text
     again = remembered(memory, "Tokens", "`read_token` in auth.py is slow on purpose.", "project")
     assert ": corrected." in again.text and "erify" not in memory.call("recall", name="Tokens").text
     (memory.root / "auth.py").unlink()
-    assert "what it rests on is gone (auth.py:1)" in memory.call("recall", name="Tokens").text
-    assert "(verify before use: auth.py:1 is gone)" in memory.call("recall", search="slow").text
+    assert "Verify before use: auth.py:1-2 is gone." in memory.call("recall", name="Tokens").text
+    assert "(verify before use: auth.py:1-2 is gone)" in memory.call("recall", search="slow").text

@@ -6,11 +6,12 @@ What it proposes waits for the person in PROPOSAL.md, or is carried out at once 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 
 from tinyclaw.agent.events import Event, Notice
 from tinyclaw.agent.remembering import may_remember, sync_index
 from tinyclaw.agent.session import Session
-from tinyclaw.agent.side import Question, ask_small
+from tinyclaw.agent.side import SideQuestion, ask_small
 from tinyclaw.errors import StateError
 from tinyclaw.state.memory import proposal
 from tinyclaw.state.memory.duplicates import near_duplicates
@@ -51,22 +52,31 @@ def consolidate_when_many(session: Session) -> Generator[Event, None, None]:
                 "look at it, then: tinyclaw memory accept (or reject)"
             )
     except StateError as error:
-        yield Notice(f"the memory could not be consolidated: {error}")
+        session.habits = replace(session.habits, consolidate="off")
+        yield Notice(f"the memory cannot be consolidated, and that is not tried again in this session: {error}")
 
 
 def look_through(session: Session) -> Generator[Event, None, list[Change] | None]:
-    """The changes that the small model proposes; None when it gives no answer that can be understood.
+    """The changes that the small model proposes, none where it proposes none that can be understood.
+
+    None when it could not be asked.
 
     Raises: Interrupted, StateError.
     """
     parts = _listed(session, _candidates(session))
-    records = [record for record, _ in parts]
     text = session.masker.mask("\n\n".join(part for _, part in parts))
-    answer = yield from ask_small(session, Question("consolidation", text))
+    answer = yield from ask_small(session, SideQuestion("consolidation", text))
     if answer is None:
         return None
-    changes = sound(parse_changes(answer)[0], records)
-    return changes if changes or answer.strip() == "NONE" else None
+    changes = parse_changes(answer)
+    kept = sound(changes, [record for record, _ in parts])
+    for change in changes:
+        if change not in kept:
+            names = session.masker.mask(", ".join(change.slugs))
+            yield Notice(f"a change that the small model proposes is left out, it cannot be right: {names}")
+    if not changes and answer.strip() != "NONE":
+        yield Notice("the small model's answer about the memory could not be understood")
+    return kept
 
 
 def sound(changes: Sequence[Change], records: Sequence[Record]) -> list[Change]:

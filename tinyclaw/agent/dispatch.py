@@ -235,7 +235,7 @@ def _work(session: Session, job: _Job, events: queue.SimpleQueue[Any]) -> None:
 
 def _finish(session: Session, job: _Job, output: ToolOutput, milliseconds: int, budget: _Budget) -> ToolFinished:
     """Record the result and give its event."""
-    text = session.masker.mask(output.text)
+    text = whole = session.masker.mask(output.text)
     if output.is_error:
         text += _repeat_hint(session, job.call)
     else:
@@ -244,6 +244,10 @@ def _finish(session: Session, job: _Job, output: ToolOutput, milliseconds: int, 
         text = _shorter_page(text, max(_LEAST_RESULT_CHARS, budget.left_chars))
     else:
         text = bound(text, session.outputs, job.call.name, budget.limit)
+    if text == whole and output.shown and not output.is_error:
+        output = replace(output, revisions={**output.revisions, **output.shown})
+        for path, revision in output.shown.items():
+            session.ledger.restore(path, revision)
     same = _same_result(session, job, text) if output.paged and not output.is_error and not output.images else None
     if same:
         text = session.hints.get("unchanged", count=f"{len(text):,}", headline=same.headline)

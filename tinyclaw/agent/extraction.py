@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 from tinyclaw.agent.events import Event
-from tinyclaw.agent.remembering import MOST_NOTES, may_remember, notes_in, remember
+from tinyclaw.agent.remembering import may_remember, notes_in, remember
 from tinyclaw.agent.session import Session
-from tinyclaw.agent.side import Question, ask_small
-from tinyclaw.state.transcript.content import call_of, is_persons
+from tinyclaw.agent.side import SideQuestion, ask_small
+from tinyclaw.state.transcript.content import is_persons
 from tinyclaw.state.transcript.fold import Group
 
 _TALK_CHARS = 16_000
@@ -21,31 +21,20 @@ _NAMES = 100
 def extract(session: Session) -> Generator[Event, None, None]:
     """Keep what the turn that ends now tells and later sessions need, and tell the person of each new record.
 
-    Where the model has remembered something by itself nothing is looked for, and a record that is there stays as it is.
+    A record that is there stays as it is.
 
     Raises: StateError, Interrupted.
     """
-    if not session.habits.extract or not may_remember(session) or _has_remembered(session):
+    if not session.habits.extract or not may_remember(session):
         return
     talk = _talk(session)
     if not talk:
         return
     names = "\n".join(f"- {head.name} — {head.description}" for head in session.memory.heads(_NAMES))
     text = f"<conversation>\n{talk}\n</conversation>\n\n<remembered>\n{names or '(nothing yet)'}\n</remembered>"
-    answer = yield from ask_small(session, Question("extraction", session.masker.mask(text)))
+    answer = yield from ask_small(session, SideQuestion("extraction", session.masker.mask(text)))
     notes = notes_in(answer or "", f"session {session.transcript.session}")
-    yield from remember(session, notes[:MOST_NOTES], by="the small model")
-
-
-def _has_remembered(session: Session) -> bool:
-    """Whether the model called a tool of the memory in this turn."""
-    calls = (
-        call_of(block)
-        for group in _of_turn(session)
-        for block in group.blocks
-        if group.role == "assistant" and block.kind == "tool_use"
-    )
-    return any(call.name in ("remember", "forget") for call in calls)
+    yield from remember(session, notes, by="the small model")
 
 
 def _of_turn(session: Session) -> list[Group]:

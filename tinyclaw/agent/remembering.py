@@ -16,7 +16,7 @@ from tinyclaw.state.workspace import MEMORY_INDEX
 _HEADING = "## Remember"
 _LINE = re.compile(rf"[-*] ({'|'.join(TYPES)}): (.{{1,80}}?) (?:—|–|--|-) (.+)")
 _FENCE = re.compile(r"\s*(```|~~~)")
-MOST_NOTES = 10
+_MOST = 10
 """Of one answer. More than that are no notes but a protocol."""
 
 
@@ -30,14 +30,14 @@ def split_notes(text: str, source: str) -> tuple[str, list[Note]]:
         if line.startswith("## ") and not is_fenced:
             is_within = line.rstrip() == _HEADING
         (section if is_within else left).append(line)
-    return "\n".join(left).strip(), notes_in("\n".join(section), source)[:MOST_NOTES]
+    return "\n".join(left).strip(), notes_in("\n".join(section), source)
 
 
 def notes_in(text: str, source: str) -> list[Note]:
-    """The notes that stand in a text, a line each; other lines are none, nor is one with a masked secret."""
+    """The notes that stand in a text, a line each; other lines are none."""
     found = (_LINE.fullmatch(line.strip()) for line in text.split("\n"))
     notes = [Note(line[2].strip(), cast(RecordType, line[1]), line[3].strip(), source=source) for line in found if line]
-    return [note for note in notes if not holds_mask(note.name + note.text)]
+    return notes[:_MOST]
 
 
 def may_remember(session: Session) -> bool:
@@ -48,9 +48,9 @@ def may_remember(session: Session) -> bool:
 def sync_index(session: Session, *, is_turn_begun: bool = False) -> None:
     """Make the index anew where people have written, added or taken away records since it was made.
 
-    While a turn is running only what the records rest on is looked at, which is a matter of a few stats.
+    While a turn is running no more is looked at than costs little: of very many records only whether there are others.
     """
-    if session.permission_mode == "read-only" or (is_turn_begun and not session.memory.index.is_evidence_touched()):
+    if session.permission_mode == "read-only" or (is_turn_begun and not session.memory.index.may_be_stale()):
         return
     try:
         if revision := session.memory.index.refresh():
@@ -67,17 +67,22 @@ def remember(session: Session, notes: list[Note], by: str) -> Iterator[Notice]:
     if not notes or not may_remember(session):
         return
     memory = session.memory
+    is_new = False
     for note in notes:
+        if holds_mask(note.name + note.text):
+            yield Notice(f'"{note.name}" is not remembered: it holds a secret')
+            continue
         try:
             saved = memory.save(note, lambda path: None)
         except StateError as error:
             yield Notice(f'"{note.name}" is worth remembering, and cannot be kept: {error}')
             continue
         if saved.how == "new":
+            is_new = True
             yield Notice(f"remembered ({note.type}): {note.name}; {saved.path}")
         elif saved.how == "kept":
-            yield Notice(f"{saved.path} stays as it is; {by} would say: {note.text}")
-    try:
-        session.reader.wrote(MEMORY_INDEX, memory.index.write().revision)
-    except StateError as error:
-        yield Notice(str(error))
+            yield Notice(
+                f"{saved.path} stays as it is; {by} would say: {note.text} (edit it, or ask for it to be corrected)"
+            )
+    if is_new:
+        sync_index(session)

@@ -5,16 +5,18 @@ The small model chooses by names and descriptions; where it cannot, the words of
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tinyclaw.agent.events import Event, Notice
 from tinyclaw.agent.session import Session
-from tinyclaw.agent.side import Question, ask_small
-from tinyclaw.state.files import read, revision_of
-from tinyclaw.state.memory.record import Head, Record
+from tinyclaw.agent.side import SideQuestion, ask_small
+from tinyclaw.state.files import revision_of
+from tinyclaw.state.memory.evidence import doubt
+from tinyclaw.state.memory.record import SHOWN_NAME, Head, Record, cut
 from tinyclaw.state.transcript.content import is_persons
+from tinyclaw.state.transcript.fold import Conversation
 from tinyclaw.state.transcript.statements import records_block
 
 if TYPE_CHECKING:
@@ -48,18 +50,17 @@ def state_records(session: Session) -> Generator[Event, None, None]:
         chosen = yield from _chosen(session, text, offered)
     if chosen is None:
         slugs = {head.slug for head in offered}
-        chosen = [head for head in known.search(text, len(offered), rare=True).heads if head.slug in slugs][:MOST]
+        chosen = [head for head in known.likely(text, len(offered)) if head.slug in slugs][:MOST]
     records = [record for head in chosen if (record := session.memory.files.record(head.slug)) is not None]
     if not records:
         return
-    revisions = {each.path: read(session.workspace.root / each.path).revision for each in records}
-    body = session.masker.mask(
-        "\n\n".join((session.hints.get("records"), *(_shown(session, record) for record in records)))
-    )
-    revision = revision_of(body.encode())
-    session.record(records_block(revisions, revision, body, session.conversation.last))
-    for path, known_as in revisions.items():
-        session.ledger.restore(path, known_as)
+    parts = {record: _shown(session, record) for record in records}
+    body = "\n\n".join((session.hints.get("records"), *(part.text for part in parts.values())))
+    quoted = {record.path: record.revision for record in records}
+    whole = {record.path: record.revision for record, part in parts.items() if part.is_whole}
+    session.record(records_block(quoted, whole, revision_of(body.encode()), body, session.conversation.last))
+    for path, revision in whole.items():
+        session.ledger.restore(path, revision)
     yield Notice(f"from memory: {', '.join(session.masker.mask(each.name) for each in records)}")
 
 
@@ -77,25 +78,39 @@ def _asked(session: Session) -> str:
 
 def _offered(session: Session, text: str, known: RecordCache) -> list[Head]:
     """The records to choose from: no more than a small model can look through, none that stands in view as it is."""
-    memory, shown = session.memory, session.conversation.revisions
     heads = known.ranked(0, _OFFERED + 1)
     if len(heads) > _OFFERED:
         first = heads[:_OFFERED_FIRST]
         found = known.search(text, _OFFERED).heads
         heads = list({head.slug: head for head in (*first, *found)}.values())[:_OFFERED]
-    return [
-        head
-        for head in heads
-        if (head.path not in shown or shown[head.path] != read(session.workspace.root / head.path).revision)
-        and memory.doubts(head)[0] != "missing"
-    ]
+    shown = session.conversation.revisions | _quoted(session.conversation)
+    return [head for head in heads if not _is_in_view(session, head, shown) and _may_hold(session, head)]
+
+
+def _quoted(conversation: Conversation) -> dict[str, str]:
+    """The records that were stated in this conversation, cut ones included, with their revisions."""
+    blocks = (block for group in conversation.live_groups for block in group.blocks if block.kind == "state")
+    records = (block.attrs.get("records") for block in blocks)
+    return {path: rev for each in records if isinstance(each, dict) for path, rev in each.items()}
+
+
+def _is_in_view(session: Session, head: Head, shown: Mapping[str, str]) -> bool:
+    if head.path not in shown:
+        return False
+    record = session.memory.files.record(head.slug)
+    return record is not None and record.revision == shown[head.path]
+
+
+def _may_hold(session: Session, head: Head) -> bool:
+    return session.memory.doubts(head)[0] != "missing"
 
 
 def _chosen(session: Session, text: str, offered: Sequence[Head]) -> Generator[Event, None, list[Head] | None]:
     """The small model's choice; None where it makes none that can be understood."""
-    question = f"<request>\n{_cut(text, _ASKED_CHARS)}\n</request>\n\n<records>\n{_listed(offered)}\n</records>"
-    answer = yield from ask_small(session, Question("selection", session.masker.mask(question), leaves=1))
-    if answer is None:
+    listed = session.masker.mask(_listed(offered))
+    question = f"<request>\n{_cut(text, _ASKED_CHARS)}\n</request>\n\n<records>\n{listed}\n</records>"
+    answer = yield from ask_small(session, SideQuestion("selection", question, leaves=1))
+    if not answer:
         return None
     known = {head.slug: head for head in offered}
     lines = [line.strip().lstrip("-* ").strip("`") for line in answer.split("\n") if line.strip()]
@@ -111,16 +126,22 @@ def _facts(head: Head) -> str:
     return f"{head.type}, updated {head.updated[:10] or 'at an unknown time'}"
 
 
-def _shown(session: Session, record: Record) -> str:
+class _Part(NamedTuple):
+    """A record as it is stated, and whether that is all of it."""
+
+    text: str
+    is_whole: bool
+
+
+def _shown(session: Session, record: Record) -> _Part:
+    """Masked first, and cut then: half of a secret would not be known for one."""
+    mask = session.masker.mask
     facts = "; ".join((record.path, f"{_facts(record)}{_age(record.updated, session.clock())}"))
-    parts = [f"## {record.name} ({facts})", *_doubt(session, record), _cut(record.text, _BODY_CHARS, record.path)]
-    return "\n\n".join(parts)
-
-
-def _doubt(session: Session, record: Record) -> Iterator[str]:
-    standing, place = session.memory.doubts(record)
-    if standing == "changed":
-        yield f"Verify before use: {place} changed since."
+    said = doubt(*session.memory.doubts(record))
+    doubts = [f"Verify before use: {said}."] if said else []
+    text = mask(record.text)
+    parts = [mask(f"## {cut(record.name, SHOWN_NAME)} ({facts})"), *doubts, _cut(text, _BODY_CHARS, record.path)]
+    return _Part("\n\n".join(parts), len(text) <= _BODY_CHARS)
 
 
 def _age(updated: str, now: datetime) -> str:

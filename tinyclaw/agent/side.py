@@ -19,7 +19,7 @@ _CHARS_PER_TOKEN = 2.7
 
 
 @dataclass(frozen=True)
-class Question:
+class SideQuestion:
     """``text`` under the prompt template that is called as the purpose is.
 
     ``leaves``: so many requests of the turn's limit must be left after it.
@@ -30,8 +30,8 @@ class Question:
     leaves: int = 0
 
 
-def ask_small(session: Session, question: Question) -> Generator[Event, None, str | None]:
-    """What the small model answers; None when it cannot be asked, or gives no whole answer.
+def ask_small(session: Session, question: SideQuestion) -> Generator[Event, None, str | None]:
+    """What the small model answers, "" where that is not whole; None when it cannot be asked, or gives no answer.
 
     A server that fails is not asked again in this session, and that is said.
 
@@ -66,10 +66,10 @@ def ask_small(session: Session, question: Question) -> Generator[Event, None, st
     milliseconds = round((time.monotonic() - began) * 1000)
     facts = {"stop": reply.stop_reason, "ms": milliseconds}
     session.record(session.side(question.purpose, reply.usage, text, by=small, **facts))
-    return text if text and reply.stop_reason == "end_turn" else None
+    return text if reply.stop_reason == "end_turn" else ""
 
 
-def _affordable(session: Session, question: Question, tokens: int) -> int | None:
+def _affordable(session: Session, question: SideQuestion, tokens: int) -> int | None:
     """The longest answer within the turn's limits; None when they leave no room."""
     allowance, small = session.allowance, session.small
     wanted = _ANSWER_TOKENS[question.purpose]

@@ -30,7 +30,8 @@ def command() -> None:
 @workspace_option
 def list_(directory: str | None) -> int:
     """One line a record: its type, when it was updated, its name and what it is about."""
-    _show_all(_memory(directory).heads())
+    memory = _memory(directory)
+    _show_all(memory, memory.heads())
     return 0
 
 
@@ -39,8 +40,9 @@ def list_(directory: str | None) -> int:
 @workspace_option
 def search(text: str, directory: str | None) -> int:
     """The records that have any of these words, the likeliest first. Exit code 1 when there is none."""
-    heads, count = _memory(directory).search(text, _MOST)
-    _show_all(heads)
+    memory = _memory(directory)
+    heads, count = memory.search(text, _MOST)
+    _show_all(memory, heads)
     if count > len(heads):
         click.echo(f"and {count - len(heads):,} more; give more words", err=True)
     return 0 if heads else 1
@@ -51,15 +53,15 @@ def search(text: str, directory: str | None) -> int:
 @workspace_option
 def show(name: str, directory: str | None) -> int:
     """Print a record; its file and facts go to stderr."""
+    from tinyclaw.state.memory.evidence import doubt
     from tinyclaw.width import harmless
 
     memory = _memory(directory)
     record = _found(memory, name)
     facts = f"{record.path}: {record.type}, updated {record.updated or 'at an unknown time'}"
     source = f", from {record.source}" if record.source else ""
-    standing, place = memory.doubts(record)
-    doubt = {"changed": f"; stale: {place} changed", "missing": f"; stale: {place} is gone"}.get(standing, "")
-    click.echo(harmless(f"{facts}{source}{doubt}"), err=True)
+    said = doubt(*memory.doubts(record))
+    click.echo(harmless(f"{facts}{source}{f'; stale: {said}' if said else ''}"), err=True)
     click.echo(harmless(record.text))
     return 0
 
@@ -79,6 +81,10 @@ def add(name: str, text: str, kind: str, directory: str | None) -> int:
 
     memory = _memory(directory)
     note = Note(name, cast("RecordType", kind), read_piped() if text == "-" else text, source="the person")
+    if memory.holds_secret(f"{note.name}\n{note.text}"):
+        raise UsageError(
+            "this holds a secret, and notes are shown to the model and committed; remember where it is kept"
+        )
     saved = memory.save(note, lambda path: None)
     if saved.how == "kept":
         raise UsageError(f"{saved.path} says something else under that name; edit it in an editor")
@@ -109,11 +115,15 @@ def forget(name: str, directory: str | None) -> int:
 def verify(name: str, directory: str | None) -> int:
     """Say that a record still holds: what it rests on is taken as it is now."""
     from tinyclaw.errors import UsageError
+    from tinyclaw.state.memory.evidence import doubt
 
     memory = _memory(directory)
     record = _found(memory, name)
     if not memory.renew(record):
-        raise UsageError(f"{record.path}: rests on no file; add evidence: with paths to its head")
+        raise UsageError(f"{record.path}: rests on no file; add evidence: to its head, as path or path:first-last")
+    if (standing := memory.doubts(_found(memory, name)))[0] != "holds":
+        memory.index.write()
+        raise UsageError(f"{record.path}: {doubt(*standing)}; correct its evidence:")
     memory.index.write()
     click.echo(f"{record.path}: holds, by the files as they are now", err=True)
     return 0
@@ -132,15 +142,23 @@ def consolidate(directory: str | None) -> int:
 @workspace_option
 def accept(directory: str | None) -> int:
     """Carry out .memory/PROPOSAL.md as it stands; what it merges or drops is kept in .memory/.archive/."""
+    from tinyclaw.errors import UsageError
     from tinyclaw.state.memory import proposal
     from tinyclaw.width import harmless
 
     memory = _memory(directory)
-    outcomes = list(proposal.accept(memory))
-    for outcome in outcomes:
-        click.echo(harmless(outcome.text), err=True)
-    memory.index.write()
-    return 0 if all(outcome.is_done for outcome in outcomes) else 1
+    if not proposal.is_waiting(memory):
+        raise UsageError("no proposal waits; tinyclaw memory consolidate makes one")
+    left_out = 0
+    try:
+        for outcome in proposal.accept(memory):
+            click.echo(harmless(outcome.text), err=True)
+            left_out += not outcome.is_done
+    finally:
+        memory.index.write()
+    if left_out:
+        click.echo(f"{proposal.PATH}: what was left out waits there", err=True)
+    return 1 if left_out else 0
 
 
 @command.command()
@@ -201,12 +219,15 @@ def _found(memory: Memory, name: str) -> Record:
     return record
 
 
-def _show_all(records: Sequence[Head]) -> None:
+def _show_all(memory: Memory, records: Sequence[Head]) -> None:
+    from tinyclaw.state.memory.evidence import doubt
     from tinyclaw.width import one_line, table
 
-    rows = [
-        (each.type, one_line(each.updated)[:10], one_line(each.name), one_line(each.description)) for each in records
-    ]
+    rows = []
+    for each in records:
+        said = doubt(*memory.doubts(each))
+        about = f"({said}) {each.description}" if said else each.description
+        rows.append((each.type, one_line(each.updated)[:10], one_line(each.name), one_line(about)))
     for line in table(rows, shutil.get_terminal_size((120, 24)).columns):
         click.echo(line.rstrip())
     if not records:

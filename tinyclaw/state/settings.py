@@ -187,7 +187,7 @@ def _with(settings: Settings, value: _Value, diagnostics: list[Diagnostic]) -> S
         return settings
     if value.from_workspace and _loosens(value.name, typed, getattr(settings, value.name)):
         message = f"{value.name}: {value.text} would loosen what restricts the agent; a workspace may only tighten it"
-        mend = f"set it in the user-level {FILE} or with --{value.name.replace('_', '-')}"
+        mend = f"set it in the user-level {FILE} or as {ENVIRONMENT_PREFIX}{value.name.upper()}"
         diagnostics.append(Diagnostic(*value.place, message, mend))
         return settings
     changed: dict[str, Any] = {value.name: typed, "origins": _origins(settings, value)}

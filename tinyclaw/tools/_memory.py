@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from tinyclaw.errors import StateError, ToolError
-from tinyclaw.state.files import read
+from tinyclaw.state.memory.evidence import doubt
 from tinyclaw.state.memory.record import Record
 from tinyclaw.state.workspace import MEMORY_INDEX
 from tinyclaw.tools._base import ToolContext
 from tinyclaw.types import ToolOutput
 
 _CHOICES = 5
-_DOUBTS = {
-    "changed": "Verify before use: what it rests on has changed since ({place}).",
-    "missing": "Verify before use: what it rests on is gone ({place}).",
-}
 
 
 def found(ctx: ToolContext, name: str) -> Record:
@@ -26,14 +22,12 @@ def found(ctx: ToolContext, name: str) -> Record:
 
 
 def shown(ctx: ToolContext, record: Record) -> ToolOutput:
-    """A record as it stands, and that the model has seen it."""
-    there = read(ctx.workspace.root / record.path)
-    ctx.ledger.note(record.path, there)
+    """A record as it stands; where that is not cut, the model has seen it."""
     facts = f"{record.type}, updated {record.updated or 'at an unknown time'}"
-    standing, place = ctx.memory.doubts(record)
-    doubt = [_DOUBTS[standing].format(place=place)] if standing in _DOUBTS else []
-    text = "\n\n".join([f"{record.name} ({record.path}; {facts})", *doubt, ctx.mask(record.text)])
-    return ToolOutput(text, revisions={record.path: there.revision}, summary=record.path)
+    said = doubt(*ctx.memory.doubts(record))
+    doubts = [f"Verify before use: {said}."] if said else []
+    text = "\n\n".join([f"{record.name} ({record.path}; {facts})", *doubts, ctx.mask(record.text)])
+    return ToolOutput(text, shown={record.path: record.revision}, summary=record.path)
 
 
 def with_index(ctx: ToolContext, text: str, summary: str, revisions: dict[str, str]) -> ToolOutput:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from tinyclaw.errors import StateError, ToolError
-from tinyclaw.state.files import read
-from tinyclaw.state.memory.record import Note
+from tinyclaw.state.memory.record import Note, Record
 from tinyclaw.tools._base import ToolContext, tool
-from tinyclaw.tools._memory import shown, with_index
+from tinyclaw.tools._memory import with_index
 from tinyclaw.tools._writing import refuse_masks
 from tinyclaw.types import ToolOutput
 
+_SHORT_CHARS = 1_500
 _DONE = {"new": "remembered", "changed": "corrected", "same": "was remembered already"}
 
 
@@ -32,12 +32,19 @@ def remember(
         raise ToolError(f"{error}.") from error
     record = ctx.memory.find(saved.slug)
     if saved.how == "kept" and record is not None:
-        raise ToolError(
-            f"{saved.path} says something else, which you have not seen. Nothing was changed. It says:\n\n"
-            f"{shown(ctx, record).text}\n\nCall remember again with a text that keeps what still holds."
-        )
-    ctx.ledger.note(saved.path, read(ctx.workspace.root / saved.path))
+        raise ToolError(_kept(ctx, record))
+    ctx.ledger.restore(saved.path, saved.revision)
     line = ctx.mask(record.index_line) if record is not None else ""
     done = _DONE[saved.how]
     revisions = {saved.path: saved.revision}
     return with_index(ctx, f"{saved.path}: {done}. In the index: {line}", f"{done}: {saved.path}", revisions)
+
+
+def _kept(ctx: ToolContext, record: Record) -> str:
+    """Says what the record says, if that is short enough to be seen whole in any case."""
+    facts = f"{record.path} says something else, which you have not seen. Nothing was changed."
+    text = ctx.mask(record.text)
+    if len(text) > _SHORT_CHARS:
+        return f"{facts} Recall it, then call remember again with a text that keeps what still holds."
+    ctx.ledger.restore(record.path, record.revision)
+    return f"{facts} It says:\n\n{text}\n\nCall remember again with a text that keeps what still holds."

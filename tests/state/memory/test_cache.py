@@ -123,9 +123,9 @@ def test_rare_words_alone_find_what_is_meant(root: Path):
     memory = memory_in(root, None)
     for number in range(20):
         save(memory, note(f"note {number}", f"fix the test of part{number}"))
-    assert memory.looked_up().search("fix the test", 5, rare=True).total == 0
+    assert memory.looked_up().likely("fix the test", 5) == []
     assert names(memory, "fix the test of part7")[0] == "note 7"
-    assert [head.name for head in memory.looked_up().search("fix the test of part7", 5, rare=True).heads] == ["note 7"]
+    assert [head.name for head in memory.looked_up().likely("fix the part7", 5)] == ["note 7"]
 
 
 def test_threads_of_one_session_search_at_once(root: Path, cache: Path):
@@ -157,8 +157,9 @@ def test_what_the_cache_says_is_what_a_new_reading_says(tmp_path_factory, steps)
         for each in ("red", "green", "blue"):
             assert names(memory, each) == names(fresh, each)
         assert list(memory.heads()) == list(fresh.heads())
+    count = len(list(memory.files.path.glob("?.md")))
     memory.index.write()
-    assert index(memory).count("](") == len(list(memory.files.path.glob("?.md")))
+    assert (index(memory) if count else "").count("](") == count
 
 
 def test_files_that_stand_are_not_read_again_and_one_change_costs_one_reading(cache: Path):
@@ -181,3 +182,18 @@ def test_files_that_stand_are_not_read_again_and_one_change_costs_one_reading(ca
     changed = {look for look in looks if look.slug not in ("n3", "n4")} | {Look("n3", 2 * 10**18, 5, 3)}
     again.update(changed, parse)
     assert read == ["n3"] and again.search("n4", 5).total == 0 and again.search("n3", 5).total == 1
+
+
+def test_a_cache_that_is_damaged_while_it_is_used_is_made_anew(root: Path, cache: Path):
+    memory = memory_in(root, cache)
+    for number in range(300):
+        save(memory, note(f"note {number}", f"word{number} " * 50))
+    assert memory.search("word7", 5).total == 1
+    with cache.open("r+b") as file:
+        for place in range(4_096, cache.stat().st_size, 8_192):
+            file.seek(place)
+            file.write(b"\xff" * 4_096)
+    again = memory_in(root, cache)
+    assert again.search("word7", 5).total == 1 and len(again.heads()) == 300
+    assert again.find("note 9") is not None and again.looked_up().count_since("") == 300
+    assert memory_in(root, cache).search("word8", 5).total == 1

@@ -54,8 +54,8 @@ def test_every_kind_of_fault_is_named_with_its_mend(tmp_path: Path):
         '.memory/broken.md:3: "rule" is no type; use user, feedback, project or reference',
         ".memory/history.md: is out of the index: old.py is gone; correct its evidence: lines, or: tinyclaw memory "
         "forget history",
-        ".memory/tokens.md: is stale: auth.py:1 changed since; if it still holds: tinyclaw memory verify tokens; else "
-        "correct it or forget it",
+        ".memory/tokens.md: is stale: auth.py:1-2 changed since; if it still holds: tinyclaw memory verify tokens; "
+        "else correct it or forget it",
         ".memory/a2.md: says nearly the same as .memory/a1.md; tinyclaw memory consolidate, or: tinyclaw memory forget "
         "a2",
         ".memory/b2.md: says something else than .memory/b1.md under nearly the same name; see which one holds, and "
@@ -106,4 +106,4 @@ def test_a_record_that_was_verified_is_fresh_again(tmp_path: Path):
     assert memory.renew(record) and found(memory, tmp_path) == []
     after = (memory.files.path / "tokens.md").read_text()
     changed = [line for line in after.splitlines() if line not in before.splitlines()]
-    assert len(changed) == 1 and changed[0].startswith("  - auth.py:1 ")
+    assert len(changed) == 1 and changed[0].startswith("  - auth.py:1-2 ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -48,8 +49,8 @@ def places(text: str, root: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Tokens are parsed by `parse_token()` in src/auth.py.", ["src/auth.py:6"]),
-        ("`parse_token` and `check` (src/auth.py) belong together", ["src/auth.py:6", "src/auth.py:10"]),
+        ("Tokens are parsed by `parse_token()` in src/auth.py.", ["src/auth.py:6-7"]),
+        ("`parse_token` and `check` (src/auth.py) belong together", ["src/auth.py:6-7", "src/auth.py:10-11"]),
         ("see src/auth.py:6-7, please", ["src/auth.py:6-7"]),
         ("see ./src/auth.py:3.", ["src/auth.py:3"]),
         ("all of src/auth.py is old", ["src/auth.py"]),
@@ -113,7 +114,7 @@ def test_evidence_reads_back_as_it_was_written(evidence: Evidence):
 def test_a_record_about_code_says_what_it_rests_on(memory: Memory):
     save(memory, note("tokens", "`parse_token` in src/auth.py raises.", type="project"))
     text = (memory.files.path / "tokens.md").read_text()
-    assert "\nevidence:\n  - src/auth.py:6 " in text
+    assert "\nevidence:\n  - src/auth.py:6-7 " in text
     save(memory, note("wish", "Never touch src/auth.py.", type="feedback"))
     assert "evidence" not in (memory.files.path / "wish.md").read_text()
 
@@ -124,10 +125,11 @@ def test_changed_evidence_marks_a_record_and_missing_evidence_takes_it_out_of_th
     memory.index.write()
     assert "verify" not in index(memory) and not memory.index.is_stale()
     (root / "src/auth.py").write_text(AUTH.replace("parse_token", "read_token"))
-    assert memory.index.is_evidence_touched() and memory.index.refresh()
+    assert memory.index.may_be_stale() and memory.index.refresh()
     line = next(line for line in index(memory).splitlines() if "tokens.md" in line)
     assert line == (
-        "- [tokens](tokens.md) — `parse_token` in src/auth.py raises. (verify before use: src/auth.py:6 changed)"
+        "- [tokens](tokens.md) — `parse_token` in src/auth.py raises. "
+        "(verify before use: src/auth.py:6-7 changed since)"
     )
     (root / "Makefile").unlink()
     assert memory.index.refresh()
@@ -143,7 +145,7 @@ def test_a_new_process_sees_what_changed_while_none_ran(root: Path, memory: Memo
     memory.index.write()
     (root / "src/auth.py").write_text(AUTH.replace("parse_token", "read_token"))
     later = Memory(root, lambda: LATER, mask)
-    assert later.index.refresh() and "(verify before use: src/auth.py:6 changed)" in index(later)
+    assert later.index.refresh() and "(verify before use: src/auth.py:6-7 changed since)" in index(later)
     before = (memory.files.path / "MEMORY.md").stat().st_mtime_ns
     assert Memory(root, lambda: LATER, mask).index.refresh() is None
     assert (memory.files.path / "MEMORY.md").stat().st_mtime_ns == before
@@ -179,3 +181,49 @@ def test_evidence_that_is_no_place_is_said_and_does_no_harm(memory: Memory):
     record = memory.find("odd")
     assert record is not None and record.evidence == () and memory.doubts(record)[0] == "holds"
     assert [problem.line for problem in memory.files.faults()] == [4, 4]
+
+
+def test_the_whole_of_what_a_name_defines_is_pinned(root: Path):
+    (root / "src/auth.py").write_text(AUTH.replace("SECRET)", "SECRET, ['HS256'])"))
+    (pinned,) = evidence_in("`parse_token` in src/auth.py", root)
+    assert pinned.place == "src/auth.py:6-7" and pinned.standing(root) == "holds"
+    (root / "src/auth.py").write_text(AUTH.replace("SECRET)", "OTHER)"))
+    assert pinned.standing(root) == "changed"
+    (root / "a.ts").write_text("export function pay(x) {\n  if (x) {\n    y()\n  }\n}\n\nconst z = 1\n")
+    assert places("`pay` in a.ts", root) == ["a.ts:1-5"]
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a" * 5_000 + "/b.py", "\udc80.py", "x\0y.py", "src/auth.py/x"])
+def test_a_name_that_no_file_can_have_is_missing_and_stops_nothing(memory: Memory, name: str):
+    memory.files.path.mkdir()
+    (memory.files.path / "odd.md").write_bytes(
+        f"---\nname: odd\ntype: project\nevidence:\n  - {name}\n---\nSee {name}.\n".encode("utf-8", "replace")
+    )
+    memory.index.write()
+    record = memory.find("odd")
+    assert record is not None and (not record.evidence or memory.doubts(record)[0] == "missing")
+    assert save(memory, note("other", f"see {'b' * 300}.py")).how == "new"
+
+
+def test_long_evidence_is_looked_at_in_a_moment(root: Path, memory: Memory):
+    (root / "data.csv").write_text("a,b,c\n" * 20_000)
+    long = Evidence.parse("data.csv:1-10000 " + "0" * 12)
+    assert long is not None
+    began = time.monotonic()
+    assert long.standing(root) == "changed"
+    memory.files.path.mkdir()
+    (memory.files.path / "blank.md").write_text(f"---\nname: x\nevidence:\n  - 'a{' ' * 30_000}b'\n---\nx\n")
+    assert memory.find("x") is not None
+    assert time.monotonic() - began < 5
+
+
+def test_a_place_that_is_no_line_is_said(memory: Memory, root: Path):
+    memory.files.path.mkdir()
+    (memory.files.path / "odd.md").write_text(
+        "---\nname: odd\ntype: project\nevidence: src/auth.py:parse_token\n---\nx\n"
+    )
+    record = memory.find("odd")
+    assert record is not None and record.evidence == ()
+    assert [str(problem) for problem in memory.files.faults()] == [
+        '.memory/odd.md:4: "src/auth.py:parse_token" names no file; write "path", or "path:first-last hash"'
+    ]

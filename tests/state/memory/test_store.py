@@ -35,7 +35,8 @@ def memory(tmp_path: Path) -> Memory:
 
 
 def files(memory: Memory) -> list[str]:
-    return sorted(path.name for path in memory.files.path.iterdir())
+    """All that lies there but the archive."""
+    return sorted(path.name for path in memory.files.path.iterdir() if path.name != ".archive")
 
 
 def index(memory: Memory) -> str:
@@ -167,7 +168,7 @@ def test_a_long_text_is_kept_whole_and_told_in_short(memory: Memory):
     save(memory, note("long", "word " * 1_000))
     memory.index.write()
     (record,) = memory.records()
-    assert record.text == ("word " * 1_000).strip() and len(record.description) == 200
+    assert record.text == ("word " * 1_000).strip() and 190 < len(record.description) <= 200
     assert len(index(memory).splitlines()[1]) < 260
 
 
@@ -372,7 +373,7 @@ def test_a_name_that_is_no_text_is_no_record_and_is_said(memory: Memory):
     save(memory, note("a", "another \udc80 half"))
     memory.index.write()
     assert "](a.md)" in index(memory) and not memory.index.is_stale()
-    assert "has a name that is not UTF-8" in str(memory.files.faults()[0])
+    assert "has a name that is no plain text in UTF-8" in str(memory.files.faults()[0])
 
 
 def test_a_record_that_a_person_named_freely_is_found_and_corrected_where_it_is(memory: Memory):
@@ -476,3 +477,63 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_whole_files(tmp_path: Path
     assert [name for name in files(memory) if not name.endswith(".md")] == []
     memory.index.write()
     assert index(memory).count("](") == len(list(memory.records())) > 1
+
+
+def test_a_name_with_line_breaks_is_no_record_and_the_index_stays_one(memory: Memory):
+    memory.files.path.mkdir()
+    (memory.files.path / f"x\n{INDEX_BEGIN.replace('/', ' ')}\n- [evil](e.md)\n.md").write_text("x\n")
+    save(memory, note("docs", "In the wiki."))
+    sizes = set()
+    for _ in range(4):
+        memory.index.write()
+        sizes.add(len(index(memory)))
+    assert len(sizes) == 1 and "evil" not in index(memory)
+    assert "has a name that is no plain text" in str(memory.files.faults()[0])
+
+
+def test_a_long_name_takes_no_room_from_others(memory: Memory):
+    memory.files.path.mkdir()
+    (memory.files.path / "long.md").write_text(f"---\nname: {'long ' * 6_000}\ntype: user\n---\nx\n")
+    save(memory, note("docs", "In the wiki."))
+    memory.index.write()
+    assert "[docs](docs.md)" in index(memory) and "](long.md)" in index(memory) and len(index(memory)) < 1_000
+    with pytest.raises(StateError, match="at most 1000 characters"):
+        save(memory, note("x" * 2_000))
+
+
+def test_the_index_follows_a_record_whatever_else_wrote_the_index_file(memory: Memory):
+    save(memory, note("docs", "In the wiki."))
+    memory.index.refresh()
+    path = memory.files.path / "docs.md"
+    path.write_text(path.read_text().replace("description: In the wiki.", "description: In the book."))
+    with (memory.files.path / "MEMORY.md").open("a") as file:
+        file.write("\nmy words\n")
+    assert memory.index.refresh() and "In the book." in index(memory) and "my words" in index(memory)
+    (memory.files.path / "MEMORY.md").write_text("my words\n")
+    assert memory.index.refresh() and index(memory).startswith("my words\n\n<!-- memory")
+
+
+def test_an_index_file_without_records_is_left_as_the_person_wrote_it(memory: Memory):
+    memory.files.path.mkdir()
+    (memory.files.path / "MEMORY.md").write_text("my words\n")
+    assert memory.index.refresh() is None and index(memory) == "my words\n"
+
+
+def test_what_a_correction_replaces_is_kept(memory: Memory):
+    save(memory, note("docs", "In the wiki."))
+    save(memory, note("docs", "In the book."))
+    (kept,) = (memory.files.path / ".archive").iterdir()
+    assert kept.name == "docs-20261130120000.md" and kept.read_text().endswith("\nIn the wiki.\n")
+
+
+def test_an_edit_that_comes_while_a_record_is_put_away_is_not_lost(memory: Memory):
+    save(memory, note("docs", "In the wiki."))
+    record = memory.find("docs")
+    assert record is not None
+    path = memory.files.path / "docs.md"
+    path.write_text(path.read_text() + "\nMine.\n")
+    with pytest.raises(StateError, match="changed meanwhile"):
+        memory.files.archive("docs.md", record.revision)
+    assert path.read_text().endswith("\nMine.\n") and list((memory.files.path / ".archive").iterdir()) == []
+    memory.forget(record)
+    assert "Mine." in next((memory.files.path / ".archive").iterdir()).read_text()

@@ -1,7 +1,7 @@
 """What the records' files say, kept in SQLite so that ten thousand of them need not be read to find one.
 
 Nothing here is a source of anything: the file lies at user level, is made of the records alone, takes every change of
-theirs in before it answers, and may be deleted at any time. Secrets do not enter it.
+theirs in before it answers, and may be deleted at any time. Secrets in their texts do not enter it.
 """
 
 from __future__ import annotations
@@ -10,20 +10,25 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
+from itertools import combinations
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from tinyclaw.state.memory.evidence import Evidence
 from tinyclaw.state.memory.folder import Look
 from tinyclaw.state.memory.record import TYPES, Head, Hits, Record, RecordType, identity, words_of
 
-_VERSION = 1
+_VERSION = 2
 _WAIT_SECONDS = 5.0
 _RACY_NS = 2_000_000_000
 """A file that changed within this time of our look may change again and show the same times."""
 _MOST_WORDS = 32
+_MOST_PAIRED = 8
+_FEW = 2
+_SEVERAL = 10
 _COMMON = 5
 """A word that more than one in so many records have says little of what is meant."""
+_TIME = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
 _LEAST_LETTERS = 3
 _ENGLISH = """
 about after again all also and any are back been before but can could did does done each for from get had has have how
@@ -53,9 +58,30 @@ PRAGMA user_version = {_VERSION};
 """
 
 
+def _distinct(text: str) -> list[str]:
+    return list(dict.fromkeys(words_of(text)))[:_MOST_WORDS]
+
+
+def _says_something(word: str) -> bool:
+    return word not in _SAY_LITTLE and (not word.isascii() or word.isdigit() or len(word) >= _LEAST_LETTERS)
+
+
+def _count(db: sqlite3.Connection, word: str) -> int:
+    """How many records have a word."""
+    row = db.execute("SELECT doc FROM counts WHERE term = ?", (word,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _matches(db: sqlite3.Connection, query: str) -> int:
+    return int(db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (query,)).fetchone()[0])
+
+
 def _hash(look: Look) -> int:
     """The same in every process, as that of a text is not; a new name is a change of the file, too."""
     return hash(look[1:])
+
+
+Answer = TypeVar("Answer")
 
 
 class RecordCache:
@@ -72,56 +98,61 @@ class RecordCache:
         self._lock = threading.RLock()
         """Guards that a connection is used by one thread at a time, and answers for the entries that it took in."""
         self._db: sqlite3.Connection | None = None
+        self._source: tuple[Set[Look], Callable[[str], Record | None]] | None = None
 
     def update(self, looks: Set[Look], parse: Callable[[str], Record | None]) -> None:
         """Take in what changed: ``looks`` are those of all files there are; ``parse`` reads one by its slug."""
         with self._lock:
-            try:
-                self._update(self._connection(), looks, parse)
-            except sqlite3.Error:
-                self._give_up()
-                self._update(self._connection(), looks, parse)
+            self._source = (looks, parse)
+            self._safely(lambda db: self._update(db, looks, parse))
 
     def ranked(self, start: int, most: int | None) -> list[Head]:
         """``most`` heads from number ``start`` on: about the person first, then about how they work, newest first."""
-        with self._lock:
-            query = f"SELECT {_HEAD} FROM records WHERE is_record ORDER BY rank, updated DESC, slug LIMIT ? OFFSET ?"
-            return list(map(_head, self._connection().execute(query, (-1 if most is None else most, start))))
+        query = f"SELECT {_HEAD} FROM records WHERE is_record ORDER BY rank, updated DESC, slug LIMIT ? OFFSET ?"
+        values = (-1 if most is None else most, start)
+        return self._safely(lambda db: list(map(_head, db.execute(query, values))))
 
     def alike(self, name: str) -> list[str]:
         """The slugs of the records that have that name, or whose files do."""
-        with self._lock:
-            wanted = identity(self._mask(name))
-            query = "SELECT slug FROM records WHERE identity = ? OR file_identity = ? ORDER BY slug"
-            return [slug for (slug,) in self._connection().execute(query, (wanted, wanted))]
+        wanted = identity(self._mask(name))
+        query = "SELECT slug FROM records WHERE identity = ? OR file_identity = ? ORDER BY slug"
+        return self._safely(lambda db: [slug for (slug,) in db.execute(query, (wanted, wanted))])
 
     def count_since(self, created: str) -> int:
-        """How many records were made after that time."""
-        with self._lock:
-            query = "SELECT count(*) FROM records WHERE is_record AND created > ?"
-            return int(self._connection().execute(query, (created,)).fetchone()[0])
+        """How many records were made after that time, as far as they say when."""
+        query = f"SELECT count(*) FROM records WHERE is_record AND created > ? AND created GLOB '{_TIME}'"
+        return self._safely(lambda db: int(db.execute(query, (created,)).fetchone()[0]))
 
-    def search(self, text: str, most: int, *, rare: bool = False) -> Hits:
-        """The records that have any word of ``text``, ranked by BM25: a name counts most, then a description.
+    def search(self, text: str, most: int) -> Hits:
+        """The records that have any word of ``text``, ranked by BM25: a name counts most, then a description."""
+        return self._found(" OR ".join(f'"{word}"' for word in _distinct(text)), most)
 
-        ``rare``: words that many records have are not looked for.
-        """
-        with self._lock:
-            db = self._connection()
-            words = list(dict.fromkeys(words_of(text)))[:_MOST_WORDS]
-            if rare:
-                words = self._rare(db, words)
-            if not words:
-                return Hits([], 0)
-            query = " OR ".join(f'"{word}"' for word in words)
-            found = db.execute(
-                f"SELECT {_HEAD} FROM words JOIN records ON records.id = words.rowid WHERE words MATCH ? "
-                "ORDER BY bm25(words, 4.0, 2.0, 1.0), slug LIMIT ?",
-                (query, most),
-            )
-            heads = [_head(row) for row in found]
-            count = db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (query,)).fetchone()[0]
-            return Hits(heads, int(count))
+    def likely(self, text: str, most: int) -> list[Head]:
+        """The records that a text seems to be about: they have a word of it that few have, or two that tell much."""
+
+        def query(db: sqlite3.Connection) -> str:
+            words = [word for word in _distinct(text) if _says_something(word)][:_MOST_PAIRED]
+            total = db.execute("SELECT count(*) FROM records WHERE is_record").fetchone()[0]
+            rare = [word for word in words if 0 < _count(db, word) <= max(_FEW, total // _COMMON)]
+            pairs = (f'("{first}" AND "{second}")' for first, second in combinations(words, 2))
+            telling = (pair for pair in pairs if _matches(db, pair) <= max(_SEVERAL, total // _COMMON))
+            return " OR ".join([*(f'"{word}"' for word in rare), *telling])
+
+        return self._found(self._safely(query), most).heads
+
+    def _found(self, query: str, most: int) -> Hits:
+        if not query:
+            return Hits([], 0)
+        hits = (
+            f"SELECT {_HEAD} FROM words JOIN records ON records.id = words.rowid WHERE words MATCH ? "
+            "ORDER BY bm25(words, 4.0, 2.0, 1.0), slug LIMIT ?"
+        )
+        count = "SELECT count(*) FROM words WHERE words MATCH ?"
+
+        def ask(db: sqlite3.Connection) -> Hits:
+            return Hits(list(map(_head, db.execute(hits, (query, most)))), db.execute(count, (query,)).fetchone()[0])
+
+        return self._safely(ask)
 
     def close(self) -> None:
         with self._lock:
@@ -129,17 +160,16 @@ class RecordCache:
                 self._db.close()
                 self._db = None
 
-    def _rare(self, db: sqlite3.Connection, words: Sequence[str]) -> list[str]:
-        total = db.execute("SELECT count(*) FROM records WHERE is_record").fetchone()[0]
-        limit = max(1, total // _COMMON)
-        kept = []
-        for word in words:
-            if word in _SAY_LITTLE or (word.isascii() and len(word) < _LEAST_LETTERS):
-                continue
-            row = db.execute("SELECT doc FROM counts WHERE term = ?", (word,)).fetchone()
-            if row is not None and row[0] <= limit:
-                kept.append(word)
-        return kept
+    def _safely(self, ask: Callable[[sqlite3.Connection], Answer]) -> Answer:
+        """The answer of the database; of one that is made anew in the process where that one is damaged or busy."""
+        with self._lock:
+            try:
+                return ask(self._connection())
+            except sqlite3.Error as error:
+                self._give_up(is_damaged=not isinstance(error, sqlite3.OperationalError))
+            if self._source is not None:
+                self._update(self._connection(), *self._source)
+            return ask(self._connection())
 
     def _update(self, db: sqlite3.Connection, looks: Set[Look], parse: Callable[[str], Record | None]) -> None:
         digest = sum(map(_hash, looks))
@@ -163,7 +193,9 @@ class RecordCache:
         texts: list[str] = []
         if record is not None:
             texts = [self._mask(text) for text in (record.name, record.description, record.text)]
-            row |= _row(record, texts, self._mask("\n".join(map(str, record.evidence))))
+            evidence = "\n".join(map(str, record.evidence))
+            facts = [self._mask(text) for text in (record.created, record.updated, record.source, evidence)]
+            row |= _row(record, texts, facts)
         marks = ", ".join("?" * len(row))
         db.execute("DELETE FROM words WHERE rowid = (SELECT id FROM records WHERE slug = ?)", (slug,))
         cursor = db.execute(
@@ -194,9 +226,12 @@ class RecordCache:
                 return _open(str(self._path))
         return _open(":memory:")
 
-    def _give_up(self) -> None:
-        """Go on in the process alone."""
+    def _give_up(self, *, is_damaged: bool) -> None:
+        """Go on in the process alone; a damaged file goes away, and is made anew by the next process."""
         self.close()
+        if is_damaged and self._path is not None:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
         self._path = None
 
 
@@ -219,8 +254,8 @@ def _open(name: str) -> sqlite3.Connection:
     return db
 
 
-def _row(record: Record, texts: Sequence[str], evidence: str) -> dict[str, Any]:
-    """The columns of a record; ``texts`` are its name and description with secrets masked."""
+def _row(record: Record, texts: Sequence[str], facts: Sequence[str]) -> dict[str, Any]:
+    """The columns of a record; ``texts`` are its name and description, ``facts`` the rest, with secrets masked."""
     return {
         "identity": identity(texts[0]) if record.is_named else "",
         "file_identity": identity(record.slug),
@@ -228,10 +263,10 @@ def _row(record: Record, texts: Sequence[str], evidence: str) -> dict[str, Any]:
         "description": texts[1],
         "type": record.type,
         "rank": TYPES.index(record.type),
-        "created": record.created,
-        "updated": record.updated,
-        "source": record.source,
-        "evidence": evidence,
+        "created": facts[0],
+        "updated": facts[1],
+        "source": facts[2],
+        "evidence": facts[3],
         "is_named": record.is_named,
     }
 

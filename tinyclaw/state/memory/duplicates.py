@@ -49,13 +49,19 @@ def _alike(records: Sequence[Record], text: Callable[[Record], str]) -> Iterator
     for bucket in buckets.values():
         for first, second in combinations(bucket[:_MOST_IN_BUCKET], 2):
             pair = (first.slug, second.slug)
-            if pair not in seen and _share(words[first.slug], words[second.slug]) >= _ALIKE:
+            if pair not in seen and _are_alike(words[first.slug], words[second.slug]):
                 seen.add(pair)
                 yield first, second
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(words_of(text))
+
+
+def _are_alike(first: frozenset[str], second: frozenset[str]) -> bool:
+    """Other figures are another fact, however alike the words are."""
+    figures = [{word for word in each if any(map(str.isdigit, word))} for each in (first, second)]
+    return figures[0] == figures[1] and _share(first, second) >= _ALIKE
 
 
 def _share(first: frozenset[str], second: frozenset[str]) -> float:

@@ -23,9 +23,9 @@ Standing = Literal["holds", "changed", "missing"]
 _MOST = 6
 _MAX_BYTES = 1 << 20
 _DIGEST_CHARS = 12
-_FORM = re.compile(
-    r"(?P<path>.+?)(?::(?P<first>[1-9]\d{0,8})(?:-(?P<last>[1-9]\d{0,8}))?)?(?:\s+(?P<digest>[0-9a-f]{8,64}))?"
-)
+_LINES = re.compile(r"([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?")
+_DIGEST = re.compile(r"[0-9a-f]{8,64}")
+_MAX_CHARS = 500
 _PATH = re.compile(
     r"(?<![\w/@.:-])(?P<path>(?:\./)?\.?[\w-][\w.-]*(?:/[\w.-]+)*)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?"
 )
@@ -33,6 +33,10 @@ _NAME = re.compile(r"`([A-Za-z_]\w{2,})(?:\(\))?`")
 _DEFINES = re.compile(
     r"\b(?:def|class|fn|func|function|const|let|var|type|interface|struct|enum|trait|module|macro|define|static)\b"
 )
+_CLOSES = re.compile(r"\s*(?:[}\])]|end\b)")
+_MOST_LINES = 100
+_MOST_COMPARED = 300_000
+"""Lines that are hashed to find some that have moved; more than so many are looked for in their own place alone."""
 _LIVING = (".git", ".memory", OWN_FOLDER, OUTPUTS, TRANSCRIPTS, PLAN, TODO, INSTRUCTIONS, "CLAUDE.md")
 """What changes with every session is no evidence of anything."""
 
@@ -51,12 +55,19 @@ class Evidence:
 
     @classmethod
     def parse(cls, text: str) -> Evidence | None:
-        """Read ``path``, ``path:line`` or ``path:first-last``, with the hash behind it; None where it is none."""
-        found = _FORM.fullmatch(text.strip())
-        if found is None:
+        """Read ``path``, ``path:line`` or ``path:first-last``, with the hash behind it; None where it is none.
+
+        A path has no colon.
+        """
+        text = text.strip()[:_MAX_CHARS]
+        place, _, last = text.rpartition(" ")
+        place, digest = (place.strip(), last) if _DIGEST.fullmatch(last) else (text, "")
+        path, colon, lines = place.partition(":")
+        found = _LINES.fullmatch(lines)
+        if not path or (colon and found is None):
             return None
-        first = int(found["first"] or 0)
-        return cls(found["path"], first, max(first, int(found["last"] or 0)), found["digest"] or "")
+        first = int(found[1]) if found else 0
+        return cls(path, first, max(first, int(found[2] or 0)) if found else 0, digest)
 
     def __str__(self) -> str:
         return f"{self.place} {self.digest}".strip()
@@ -76,11 +87,12 @@ class Evidence:
         text = _text(file) if self.digest else None
         if text is None:
             return "holds"
+        lines = [line.strip() for line in text.split("\n")]
         if not self.first:
-            return "holds" if _digest([text]).startswith(self.digest) else "changed"
-        lines, count = text.split("\n"), self.last - self.first + 1
-        places = [self.first - 1, *range(len(lines) - count + 1)]
-        is_there = any(_digest(lines[at : at + count]).startswith(self.digest) for at in places)
+            return "holds" if _digest(lines).startswith(self.digest) else "changed"
+        count = self.last - self.first + 1
+        elsewhere = range(len(lines) - count + 1) if count * len(lines) <= _MOST_COMPARED else ()
+        is_there = any(_digest(lines[at : at + count]).startswith(self.digest) for at in (self.first - 1, *elsewhere))
         return "holds" if is_there else "changed"
 
     def renewed(self, root: Path) -> Evidence:
@@ -88,6 +100,11 @@ class Evidence:
         file = _file(root, self.path)
         text = _text(file) if file else None
         return self if text is None else _pinned(self.path, text, self.first, self.last)
+
+
+def doubt(standing: Standing, place: str) -> str:
+    """What is doubtful, as a clause; "" where all holds."""
+    return {"changed": f"{place} changed since", "missing": f"{place} is gone"}.get(standing, "")
 
 
 class Standings:
@@ -125,7 +142,7 @@ def evidence_in(text: str, root: Path) -> list[Evidence]:
     """The files of the workspace that a text names, as they are now.
 
     A file is pinned by the lines that are given with it (``src/a.py:10-12``), else by the lines where it defines the
-    names that the text has in backticks, else as a whole.
+    names that the text has in backticks, with what belongs to the definition, else as a whole.
     """
     names = list(dict.fromkeys(_NAME.findall(text)))
     found: dict[tuple[str, int], Evidence] = {}
@@ -153,22 +170,41 @@ def _pins(path: str, content: str, first: int, last: int, names: Sequence[str]) 
     if 0 < first <= last <= len(lines):
         yield _pinned(path, content, first, last)
         return
-    places = [line for name in names if (line := _defined(lines, name))]
-    yield from (_pinned(path, content, line, line) for line in places)
+    places = [place for name in names if (place := _defined(lines, name))]
+    yield from (_pinned(path, content, *place) for place in places)
     if not places:
         yield _pinned(path, content, 0, 0)
 
 
-def _defined(lines: Sequence[str], name: str) -> int:
-    """The line that defines a name, else the first that has it; 0 when there is none."""
+def _defined(lines: Sequence[str], name: str) -> tuple[int, int] | None:
+    """The first and last line of what defines a name, else the first line that has it; None when there is none."""
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     having = [number for number, line in enumerate(lines, start=1) if word.search(line)]
-    defining = (number for number in having if _DEFINES.search(lines[number - 1].partition(name)[0]))
-    return next(defining, having[0] if having else 0)
+    defining = next((number for number in having if _DEFINES.search(lines[number - 1].partition(name)[0])), 0)
+    if defining:
+        return defining, _end(lines, defining)
+    return (having[0], having[0]) if having else None
+
+
+def _end(lines: Sequence[str], first: int) -> int:
+    """The last line of what begins in line ``first``: what is indented below it, and a line that closes it."""
+    depth, last = _depth(lines[first - 1]), first
+    for number, line in enumerate(lines[first:], start=first + 1):
+        if line.strip() and _depth(line) <= depth:
+            return number if _CLOSES.match(line) else last
+        if number - first >= _MOST_LINES:
+            return last
+        last = number if line.strip() else last
+    return last
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _pinned(path: str, content: str, first: int, last: int) -> Evidence:
-    said = content.split("\n")[first - 1 : last] if first else [content]
+    lines = content.split("\n")
+    said = lines[first - 1 : last] if first else lines
     return Evidence(path, first, last, _digest(said)[:_DIGEST_CHARS])
 
 
@@ -179,8 +215,11 @@ def _digest(lines: Sequence[str]) -> str:
 
 def _file(root: Path, path: str) -> Path | None:
     """A regular file in the workspace; None where there is none. No link is followed out of it."""
-    real = Path(os.path.realpath(root / path)) if "\0" not in path else root
-    return real if real.is_relative_to(os.path.realpath(root)) and real.is_file() else None
+    try:
+        real = Path(os.path.realpath(root / path))
+        return real if real.is_relative_to(os.path.realpath(root)) and real.is_file() else None
+    except (OSError, ValueError):  # no name that a file can have
+        return None
 
 
 def _text(file: Path) -> str | None:

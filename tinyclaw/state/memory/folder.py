@@ -7,15 +7,17 @@ from __future__ import annotations
 import os
 import re
 import stat
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tinyclaw.errors import StateError
+from tinyclaw.errors import FileChanged, StateError
 from tinyclaw.state.files import read
 from tinyclaw.state.memory.record import FOLDER, INDEX, PROPOSAL, Record, identity, slugs
 from tinyclaw.types import Diagnostic
+from tinyclaw.width import one_line
 
 ARCHIVE = ".archive"
 MAX_BYTES = 1 << 20
@@ -54,10 +56,18 @@ class Folder:
     def record(self, slug: str) -> Record | None:
         """The record in that file; None where there is none that can be read."""
         try:
-            data = read(self.own(f"{slug}.md"), limit_bytes=MAX_BYTES).data
+            there = read(self.own(f"{slug}.md"), limit_bytes=MAX_BYTES)
         except StateError:
             return None
-        return Record.parse(data, slug) if data is not None else None
+        return Record.parse(there.data, slug, there.revision) if there.data is not None else None
+
+    def look(self) -> object:
+        """How the folder itself looks; another when a file came or went, or was put in the place of another."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
 
     def looks(self) -> set[Look]:
         """The files of records. A link is none, nor is what has a name that is no text."""
@@ -80,15 +90,29 @@ class Folder:
 
     # The archive
 
-    def archive(self, name: str) -> str:
-        """Move a file into the archive, and give its place there. Raises: StateError."""
+    def archive(self, name: str, revision: str | None = None) -> str:
+        """Move a file into the archive, and give its place there.
+
+        Raises: StateError; FileChanged where its revision is not the one that is given: then it stays.
+        """
         path = self.own(name)
 
         def move(place: Path) -> None:
-            os.link(path, place)  # which takes no name that is taken
-            path.unlink()
+            place.open("xb").close()
+            try:
+                path.replace(place)  # whatever stands there by then
+            except OSError:
+                place.unlink()
+                raise
 
-        return self._into_archive(path, move)
+        shown = self._into_archive(path, move)
+        place = self.root / shown
+        if revision is not None and read(place, limit_bytes=MAX_BYTES).revision != revision:
+            with suppress(FileExistsError):
+                os.link(place, path)
+                place.unlink()
+            raise FileChanged(f"{path}: changed meanwhile, and stays", diff="", revision="")
+        return shown
 
     def keep_copy(self, name: str) -> str:
         """Copy a file into the archive before it is changed, and give its place there. Raises: StateError."""
@@ -127,8 +151,8 @@ class Folder:
             if path.name in _NO_RECORDS or path.name.startswith("."):
                 continue
             if not _is_text(path.name):
-                shown = shown.encode("utf-8", "replace").decode()
-                yield Diagnostic(shown, None, "has a name that is not UTF-8", "give it another one")
+                shown = one_line(shown.encode("utf-8", "replace").decode())
+                yield Diagnostic(shown, None, "has a name that is no plain text in UTF-8", "give it another one")
                 continue
             try:
                 data = read(self.own(path.name), limit_bytes=MAX_BYTES).data
@@ -160,5 +184,5 @@ class Folder:
 
 
 def _is_text(name: str) -> bool:
-    """Whether a file's name is UTF-8; Python shows other bytes as half surrogates."""
-    return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
+    """Whether a file's name is UTF-8 without controls; Python shows other bytes as half surrogates."""
+    return name.isprintable() or not any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in name)

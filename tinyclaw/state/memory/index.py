@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from tinyclaw.state.memory.evidence import Standing
+from tinyclaw.state.memory.evidence import Standing, doubt
 from tinyclaw.state.memory.record import FOLDER, Head
 
 INDEX_BEGIN = "<!-- memory: made of the records beside this file; write your own words above or below -->"
@@ -16,10 +14,6 @@ MAX_LINES = 150
 """Of the index. The prompt takes 200 of the file, and the person's own words need room, too."""
 
 MAX_INDEX_BYTES = 20_000
-
-_LINK = re.compile(r"(?m)^- \[[^\[\]\n]*\]\((.+?)\.md\)(?: — |\r?$)")
-_MORE = re.compile(r"(?m)^- … and ([\d,]+) more records")
-_DOUBTED = re.compile(r"(?m)^- … and ([\d,]+) whose evidence is missing")
 
 
 class Line(NamedTuple):
@@ -30,34 +24,9 @@ class Line(NamedTuple):
     place: str = ""
 
     def __str__(self) -> str:
-        said = {"changed": "changed", "missing": "is gone"}.get(self.standing, "")
-        doubt = f" (verify before use: {self.place} {said})" if said else ""
-        dash = "" if self.head.description or not doubt else " —"
-        return f"{self.head.index_line}{dash}{doubt}"
-
-
-@dataclass(frozen=True)
-class Told:
-    """What the index says: the files that it names, how many it does not, and when it was made."""
-
-    slugs: frozenset[str]
-    more: int
-    made_ns: int
-
-    @property
-    def count(self) -> int:
-        return len(self.slugs) + self.more
-
-
-def told_in(text: str, made_ns: int) -> Told | None:
-    """What the generated part of MEMORY.md says; None when there is none."""
-    lines = text.split("\n")
-    place = _part(lines)
-    if place is None:
-        return None
-    part = "\n".join(lines[place[0] : place[1]])
-    more = sum(int(found[1].replace(",", "")) for each in (_MORE, _DOUBTED) if (found := each.search(part)))
-    return Told(frozenset(_LINK.findall(part)), more, made_ns)
+        said = doubt(self.standing, self.place)
+        dash = "" if self.head.description or not said else " —"
+        return self.head.index_line + (f"{dash} (verify before use: {said})" if said else "")
 
 
 def with_index(text: str, lines: Iterable[Line], count: int, mask: Callable[[str], str]) -> str:
@@ -71,6 +40,8 @@ def with_index(text: str, lines: Iterable[Line], count: int, mask: Callable[[str
     if (place := _part(old)) is not None:
         ending = "\r" if old[place[1]].endswith("\r") else ""
         return "\n".join((*old[: place[0]], part + ending, *old[place[1] + 1 :]))
+    if not count:
+        return text
     before = text if not text or text.endswith("\n") else text + newline
     gap = newline if before.strip() else ""
     return f"{before}{gap}{part}{newline}"

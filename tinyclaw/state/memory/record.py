@@ -21,6 +21,10 @@ PROPOSAL = "PROPOSAL.md"
 
 _SLUG_BYTES = 60
 _DESCRIPTION_CHARS = 200
+SHOWN_NAME = 120
+"""Characters of a name where it is one of many."""
+MAX_NAME = 1_000
+_MOST_EVIDENCE = 20
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|memory|proposal)", re.ASCII)
 """What is no record beside them, and what Windows keeps for itself (https://learn.microsoft.com/windows/win32/fileio/naming-a-file)."""
 _NO_BRACKETS = str.maketrans("[]", "()")
@@ -64,7 +68,7 @@ class Head:
 
     @property
     def index_line(self) -> str:
-        name, description = one_line(self.name).translate(_NO_BRACKETS), one_line(self.description)
+        name, description = cut(one_line(self.name), SHOWN_NAME).translate(_NO_BRACKETS), one_line(self.description)
         return f"- [{name}]({self.slug}.md)" + (f" — {description}" if description else "")
 
 
@@ -73,11 +77,12 @@ class Record(Head):
     """A record as its file says, and what is wrong with the file."""
 
     text: str = ""
+    revision: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @classmethod
-    def parse(cls, data: bytes, slug: str) -> Record:
-        """Read a record. Never raises: what is missing is made of what is there."""
+    def parse(cls, data: bytes, slug: str, revision: str = "") -> Record:
+        """Read a record, of that revision. Never raises: what is missing is made of what is there."""
         document = Document.parse(data, f"{FOLDER}/{slug}.md")
         texts = {name: document.string(name) for name in ("name", "description", "created", "updated", "source")}
         kind = cast(RecordType, document.choice("type", TYPES, "project"))
@@ -94,6 +99,7 @@ class Record(Head):
             evidence=evidence,
             is_named=bool(texts["name"]),
             text=document.body.strip("\n"),
+            revision=revision,
             diagnostics=tuple(document.diagnostics),
         )
 
@@ -183,13 +189,22 @@ def one_line(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """``text`` as a description: one line, cut at its end where it is too long."""
-    line = one_line(text)
-    return line if len(line) <= _DESCRIPTION_CHARS else line[: _DESCRIPTION_CHARS - 1] + "…"
+    """``text`` as a description: one line, cut where it is too long."""
+    return cut(one_line(text), _DESCRIPTION_CHARS)
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters of a text, cut between words: half of a secret would not be known for one."""
+    if len(text) <= most:
+        return text
+    at = most - 2
+    while at and text[at - 1 : at + 1].isascii() and not text[at - 1].isspace():
+        at -= 1
+    return f"{text[:at].rstrip()} …".lstrip()
 
 
 def _evidence(document: Document) -> Iterator[Evidence]:
-    for text in document.strings("evidence"):
+    for text in document.strings("evidence")[:_MOST_EVIDENCE]:
         found = Evidence.parse(text)
         if found is None:
             mend = 'write "path", or "path:first-last hash"'

@@ -20,7 +20,19 @@ from tinyclaw.state.files import ABSENT, read, write
 from tinyclaw.state.memory.evidence import Evidence, Standing, Standings, evidence_in
 from tinyclaw.state.memory.folder import MAX_BYTES, Folder, Look
 from tinyclaw.state.memory.index import Line
-from tinyclaw.state.memory.record import FOLDER, Head, Hits, Note, Record, Saved, identity, rendered, says, slugs
+from tinyclaw.state.memory.record import (
+    FOLDER,
+    MAX_NAME,
+    Head,
+    Hits,
+    Note,
+    Record,
+    Saved,
+    identity,
+    rendered,
+    says,
+    slugs,
+)
 from tinyclaw.state.memory.upkeep import Index
 from tinyclaw.state.workspace import Workspace
 
@@ -89,12 +101,15 @@ class Memory:
         """Write a note: as a new record or, where the writer knows what it says, into the one that has its name.
 
         ``seen`` gives the revision of a record's file that the writer has read, None for none: another is kept. What
-        the note says of files in the workspace is pinned to what they say now; the same note again pins it anew.
+        the note says of files in the workspace is pinned to what they say now; the same note again pins it anew. Of
+        a text that gives way to another a copy is kept in the archive.
 
         Raises: StateError when it has neither name nor text, is too long, or a file cannot be written.
         """
         if not note.text.strip() or not note.name.strip():
             raise StateError("a record needs a name and a text")
+        if len(note.name) > MAX_NAME:
+            raise StateError(f"a record's name has at most {MAX_NAME} characters; put the rest into its text")
         if len(note.text.encode("utf-8", "replace")) > _MAX_TEXT_BYTES:
             raise StateError(
                 f"a record has at most {_MAX_TEXT_BYTES:,} bytes; keep a long text in a file, and remember where"
@@ -105,7 +120,7 @@ class Memory:
             path = self.files.own(f"{slug}.md")
             for _ in range(_TRIES):
                 there = read(path, limit_bytes=MAX_BYTES)
-                old = Record.parse(there.data, slug) if there.data is not None else None
+                old = Record.parse(there.data, slug, there.revision) if there.data is not None else None
                 if old is not None and old.is_named and identity(old.name) != wanted and known is None:
                     break  # another record's file
                 is_seen = old is None or seen(f"{FOLDER}/{slug}.md") == there.revision
@@ -116,6 +131,8 @@ class Memory:
                 if not is_seen:
                     return Saved(slug, "kept", there.revision)
                 data = rendered(note, slug, there.data, self._now(), evidence)
+                if old is not None and old.text.strip() != note.text.strip():
+                    self.files.keep_copy(path.name)
                 try:
                     written = write(path, data, base=there)
                 except FileChanged:
@@ -161,6 +178,10 @@ class Memory:
         data = Document.parse(data, record.path).set_field("updated", self._now())
         write(self.files.own(f"{record.slug}.md"), data, base=there)
         return True
+
+    def holds_secret(self, text: str) -> bool:
+        """Whether something in a text would be masked."""
+        return self._mask(text) != text
 
     def _alike(self, name: str) -> Iterator[Record]:
         """The records that have that name, or whose files do, as they are now."""

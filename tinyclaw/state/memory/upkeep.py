@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
-from contextlib import suppress
-from pathlib import Path
+import os
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinyclaw.errors import FileChanged, StateError
 from tinyclaw.state.files import read, write
 from tinyclaw.state.memory.evidence import Standings
 from tinyclaw.state.memory.folder import MAX_BYTES, Folder, Look
-from tinyclaw.state.memory.index import Line, Told, told_in, with_index
+from tinyclaw.state.memory.index import Line, with_index
 from tinyclaw.state.memory.record import INDEX, Head
+from tinyclaw.state.workspace import MEMORY_INDEX
 
 if TYPE_CHECKING:
     from tinyclaw.state.memory.cache import RecordCache
 
 _TRIES = 100
 _PAGE = 200
+_FEW = 200
+"""So many records can be looked at before each request."""
 _WAIT_SECONDS = 0.02
 
 
@@ -27,6 +30,16 @@ class Written(NamedTuple):
 
     revision: str
     is_new: bool
+
+
+@dataclass(frozen=True)
+class _Proved:
+    """How everything looked that the index was made of when it was found or made right."""
+
+    looks: Set[Look]
+    folder: object
+    index: object
+    evidence: Mapping[str, object]
 
 
 class Index:
@@ -45,26 +58,30 @@ class Index:
         self._known = known
         self._mask = mask
         self._sleep = sleep
-        self._watched: dict[str, object] | None = None
-        """What the records with a line rest on, and how that looked; None as long as this process has not seen it."""
+        self._proved: _Proved | None = None
 
     def is_stale(self) -> bool:
-        """Whether a record, or what one rests on, may have changed since the index was made; reads none of them."""
+        """Whether the index may say something else than the records; reads none of them.
+
+        True as long as this process has not made it, where there are any.
+        """
         return self._is_stale(self._folder.looks())
 
-    def is_evidence_touched(self) -> bool:
-        """Whether a file that the index's records rest on changed since it was made; costs a stat each."""
-        return any(self._standings.look(path) != look for path, look in (self._watched or {}).items())
+    def may_be_stale(self) -> bool:
+        """As ``is_stale``, as far as some 200 stats can tell: of more records only whether some came or went."""
+        proved = self._proved
+        if proved is None or len(proved.looks) <= _FEW:
+            return self.is_stale()
+        return self._folder.look() != proved.folder or self._is_touched(proved)
 
     def refresh(self) -> str | None:
         """Make the index anew where it may be out of date; gives its revision if that is another then.
 
         Raises: StateError.
         """
-        looks = self._folder.looks()
-        if not self._is_stale(looks):
+        if not self.is_stale():
             return None
-        written = self._write(looks)
+        written = self.write()
         return written.revision if written.is_new else None
 
     def write(self) -> Written:
@@ -74,20 +91,10 @@ class Index:
 
         Raises: StateError.
         """
-        return self._write(self._folder.looks())
-
-    def _is_stale(self, looks: Set[Look]) -> bool:
-        told = self._told()
-        if told is None:
-            return bool(looks)
-        if told.count != len(looks) or any(look.changed_ns >= told.made_ns for look in looks):
-            return True
-        return bool(looks) and (self._watched is None or self.is_evidence_touched())
-
-    def _write(self, looks: Set[Look]) -> Written:
         path = self._folder.own(INDEX)
         for attempt in range(_TRIES):
-            looks = self._folder.looks() if attempt else looks
+            folder = self._folder.look()
+            looks = self._folder.looks()
             watched: dict[str, object] = {}
             lines = self._lines(self._known(looks), watched)
             there = read(path, limit_bytes=MAX_BYTES)
@@ -97,25 +104,30 @@ class Index:
                 raise StateError(f"{path}: is not UTF-8, so no index is written into it; save it as UTF-8") from error
             wanted = with_index(text, lines, len(looks), self._mask)
             if wanted == text:
-                self._touch(path, looks)
-                self._watched = watched
+                self._proved = _Proved(looks, folder, self._look(), watched)
                 return Written(there.revision, is_new=False)
             try:
                 written = write(path, wanted.encode(), base=there)
             except FileChanged:
                 self._sleep(_WAIT_SECONDS * (1 + attempt % 5))
                 continue
+            look = self._look()
             if not written.merged and self._folder.looks() == looks:
-                self._watched = watched
+                self._proved = _Proved(looks, self._folder.look(), look, watched)
                 return Written(written.revision, is_new=True)
         raise StateError(f"{path}: others change it all the time; the index is made again with the next record")
 
-    def _touch(self, path: Path, looks: Set[Look]) -> None:
-        """It is as it has to be: where a record is newer, say so, so that it is not made again the next time."""
-        told = self._told()
-        if told is not None and any(look.changed_ns >= told.made_ns for look in looks):
-            with suppress(OSError):
-                path.touch()
+    def _is_stale(self, looks: Set[Look]) -> bool:
+        if self._proved is None:
+            return bool(looks) or os.path.lexists(self._folder.path / INDEX)
+        return looks != self._proved.looks or self._is_touched(self._proved)
+
+    def _is_touched(self, proved: _Proved) -> bool:
+        is_moved = any(self._standings.look(path) != look for path, look in proved.evidence.items())
+        return is_moved or self._look() != proved.index
+
+    def _look(self) -> object:
+        return self._standings.look(MEMORY_INDEX)
 
     def _lines(self, known: RecordCache, watched: dict[str, object]) -> Iterator[Line]:
         """A line for each record; ``watched`` takes in what those that are asked for rest on, as it is now."""
@@ -123,16 +135,6 @@ class Index:
             for each in head.evidence:
                 watched.setdefault(each.path, self._standings.look(each.path))
             yield Line(head, *self._standings.doubts(head.evidence))
-
-    def _told(self) -> Told | None:
-        """What the index says now; None when there is none."""
-        try:
-            path = self._folder.own(INDEX)
-            data = read(path, limit_bytes=MAX_BYTES).data
-            changed = path.stat().st_ctime_ns
-        except (OSError, StateError):
-            return None
-        return told_in((data or b"").decode("utf-8", "replace"), changed)
 
 
 def _all(known: RecordCache) -> Iterator[Head]:

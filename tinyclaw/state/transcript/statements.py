@@ -61,14 +61,17 @@ def state_block(
     return Block("state", facts, _wire(path, revision, by, how, content), heading=heading(3, path))
 
 
-def records_block(revisions: Mapping[str, str], revision: str, text: str, message: int) -> Block:
+def records_block(
+    records: Mapping[str, str], whole: Mapping[str, str], revision: str, text: str, message: int
+) -> Block:
     """The event that quotes memory records, once: no statement of what a file says from now on.
 
-    ``revisions`` are those of the records' files.
+    ``records`` are the revisions of all that are quoted, by path, ``whole`` those that are not cut.
     """
     facts: Json = {"m": message, "path": RECORDS, "rev": revision, "by": "now", "how": "whole"}
+    known = {"revisions": dict(whole)} if whole else {}
     content = _wire(RECORDS, revision, "now", "whole", text)
-    return Block("state", {**facts, "revisions": dict(revisions)}, content, heading=heading(3, RECORDS))
+    return Block("state", {**facts, "records": dict(records), **known}, content, heading=heading(3, RECORDS))
 
 
 def stated_text(block: Block, before: str | None) -> str | None:
