@@ -160,3 +160,38 @@ def test_from_remembering_to_forgetting_over_two_sessions(workspace, run, api):
     assert "](release-day.md)" not in (workspace / ".memory/MEMORY.md").read_text()
     kept = "".join(path.read_text() for path in (workspace / ".memory/.archive").iterdir())
     assert "on Mondays; until November" in kept and "runs on Fridays." in kept
+
+
+def test_a_secret_is_not_added_and_one_in_a_file_is_named_by_the_check(workspace, run):
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    refused = run("add", "Key", f"It is {secret}.")
+    assert refused.returncode == 2 and "holds a secret" in refused.stderr
+    assert not (workspace / ".memory").exists() or not list((workspace / ".memory").glob("key*"))
+    (workspace / ".memory").mkdir(exist_ok=True)
+    (workspace / ".memory/key.md").write_text(f"---\nname: Key\ntype: reference\n---\nIt is {secret}.\n")
+    checked = run("check")
+    assert checked.stdout == "- [ ] .memory/key.md: holds a secret; take it out, and note where it is kept\n"
+
+
+def test_what_people_do_to_records_in_the_middle_of_a_turn_reaches_the_next_request(workspace, run, api):
+    run("add", "Docs", "In the wiki.")
+    path = workspace / ".memory/docs.md"
+
+    def edit(body):
+        path.write_text(path.read_text().replace("description: In the wiki.", "description: HAND on paper."))
+        return reply(tools=[("glob", {"pattern": "*.md"})])
+
+    server = api([edit, reply("Done.")])
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x", "TINYCLAW_MEMORY_SELECT": "off"}
+    assert tinyclaw("run", "a", cwd=workspace, **more).returncode == 0
+    assert "HAND on paper." in str(server.requests[1]["messages"])
+
+
+def test_a_list_says_what_is_doubtful(workspace, run):
+    (workspace / "auth.py").write_text("def parse_token():\n    pass\n")
+    run("add", "Tokens", "`parse_token` in auth.py is slow on purpose.")
+    (workspace / "auth.py").unlink()
+    assert "(auth.py:1-2 is gone) `parse_token`" in run("list").stdout
+    assert "stale: auth.py:1-2 is gone" in run("show", "Tokens").stderr
+    refused = run("verify", "Tokens")
+    assert refused.returncode == 2 and "auth.py:1-2 is gone; correct its evidence:" in refused.stderr

@@ -164,7 +164,7 @@ def test_a_skill_that_was_loaded_is_told_as_a_file_that_was_read(workspace, run,
     [
         ("CLAUDE.md", "its folder has an AGENTS.md, which is read in its place"),
         ("sub/AGENTS.md", "sub is not on the way from the root to where you stand (.)"),
-        (".memory/a.md", "of the memory only .memory/MEMORY.md comes in by itself"),
+        (".memory/a.md", "of the memory .memory/MEMORY.md comes in, and records that are chosen for a turn"),
         (".tinyclaw/SETTINGS.md", ".tinyclaw/ is tinyclaw's own"),
         ("skills/x/SKILL.md", "of a skill only name and description come in"),
     ],
@@ -235,3 +235,25 @@ def test_a_source_that_came_later_is_told_as_such(workspace, run, ask):
     code, _, rest = ask(".tinyclaw/sources/w.md", "--request", "1")
     assert code == 1 and "it was told for the first time only later, .transcripts/" in rest
     assert ask(".tinyclaw/sources/w.md")[0] == 0
+
+
+def test_a_record_that_was_chosen_is_told_by_its_file(workspace, run, ask):
+    (workspace / ".memory").mkdir()
+    head = "name: Release day\ntype: project\ndescription: when we release"
+    (workspace / ".memory/release-day.md").write_text(f"---\n{head}\n---\n\nReleases go out on Mondays.\n")
+    (workspace / ".memory/other.md").write_text("---\nname: Other\ntype: user\n---\nNothing of that.\n")
+    run([reply("release-day"), reply("On Mondays.")], "When do we release?")
+    code, first, rest = ask("go out on Mondays", "last", "--request", "1")
+    assert code == 0 and ".memory/release-day.md:7  a record that was chosen for the turn" in rest
+    code, _first, rest = ask(".memory/release-day.md", "last", "--request", "1")
+    assert code == 0 and "chosen for the turn, " in rest
+    code, _, rest = ask(".memory/other.md", "last", "--request", "1")
+    assert code == 1 and "records that are chosen for a turn; this one was not" in rest
+
+
+def test_an_import_that_failed_is_told_as_such(workspace, run, ask):
+    (workspace / "AGENTS.md").write_text("Read @docs/missing.md first.\n")
+    run([reply("Done.")])
+    code, first, rest = ask("docs/missing.md")
+    assert code == 1 and "docs/missing.md is not in" in first
+    assert "AGENTS.md:1: @docs/missing.md is not there" in rest and "Its name is in:" in rest

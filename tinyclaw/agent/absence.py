@@ -20,7 +20,7 @@ from tinyclaw.state.workspace import MEMORY_INDEX, OUTPUTS, OWN_FOLDER, TRANSCRI
 from tinyclaw.tools._search import SECONDS, find_lines
 from tinyclaw.tools._searcher import Grep
 from tinyclaw.tools._skills import LOAD_SKILL
-from tinyclaw.types import Interrupt, ToolUse
+from tinyclaw.types import Diagnostic, Interrupt, ToolUse
 
 _SAID = frozenset({"text", "tool_use", "tool_result", "state", "thinking", "raw"})
 _MOST = 5
@@ -39,8 +39,13 @@ def file_named(scene: Scene, text: str) -> str:
         return ""
     name = path.relative_to(scene.workspace.root).as_posix()
     is_file = os.path.isfile(path)  # noqa: PTH113 (Path.is_file raises for a name that is too long)
-    is_known = is_file or any(_path(scene, call) == name for call, _ in _calls(scene, scene.blocks))
-    return name if is_known else ""
+    is_called = any(_path(scene, call) == name for call, _ in _calls(scene, scene.blocks))
+    return name if is_file or is_called or _import_faults(scene, name) else ""
+
+
+def _import_faults(scene: Scene, name: str) -> list[Diagnostic]:
+    """Why instructions that import a file of that name do not bring it in."""
+    return [fault for fault in scene.snapshot.import_faults if fault.message.startswith(f"@{name} ")]
 
 
 def file_traces(scene: Scene, name: str) -> list[Trace]:
@@ -56,6 +61,11 @@ def file_traces(scene: Scene, name: str) -> list[Trace]:
         if block.kind == "state" and block.attrs.get("path") == name:
             what = f"stated ({block.attrs.get('how')}), {scene.line(block)}"
             found.append(Trace(name, what, scene.since(block), ""))
+    for block in scene.shown:
+        records = block.attrs.get("records")
+        if block.kind == "state" and isinstance(records, dict) and name in records:
+            cut = "" if name in (block.attrs.get("revisions") or {}) else ", cut"
+            found.append(Trace(name, f"chosen for the turn{cut}, {scene.line(block)}", scene.since(block), ""))
     for call, _ in _calls(scene, scene.blocks[: scene.end]):
         result = _result(scene, call)
         if (
@@ -79,6 +89,7 @@ def _is_read(scene: Scene, call: ToolUse, result: Block | None, name: str) -> bo
 def file_absence(scene: Scene, name: str) -> list[str]:
     """Why the file is not in the request, a sentence each."""
     reasons = [entry.note for entry in scene.manifest.entries.values() if entry.file == name and entry.place == "out"]
+    reasons += [str(fault) for fault in _import_faults(scene, name)]
     reasons += [str(file.problem) for file in scene.files if file.path == name and file.problem]
     about = [found for found in _calls(scene, scene.blocks[: scene.end]) if _path(scene, found[0]) == name]
     reasons += [_fate_of_call(scene, call, block) for call, block in about]
@@ -207,7 +218,10 @@ def _by_place(scene: Scene, name: str) -> Iterator[str]:
     elif first in (TRANSCRIPTS, OUTPUTS, OWN_FOLDER):
         yield f"{first}/ is tinyclaw's own; nothing in it comes in by itself, and no call of this session read it"
     elif first == PurePosixPath(MEMORY_INDEX).parts[0]:
-        yield f"of the memory only {MEMORY_INDEX} comes in by itself, and no call of this session read this record"
+        yield (
+            f"of the memory {MEMORY_INDEX} comes in, and records that are chosen for a turn; this one was not, and no "
+            "call of this session read it"
+        )
     elif last in FILE_NAMES:
         yield "of a skill only name and description come in; no call of this session loaded it"
     elif last == "CLAUDE.md" and (scene.workspace.root / folder / "AGENTS.md").is_file():

@@ -15,6 +15,7 @@ from tinyclaw.state.skills import catalog_of
 from tinyclaw.state.transcript.fold import Message
 from tinyclaw.state.transcript.grammar import Block
 from tinyclaw.state.transcript.prefixes import PrefixBlock
+from tinyclaw.state.transcript.statements import RECORDS
 from tinyclaw.types import Json, ToolUse
 
 _LINE_CHARS = 160
@@ -97,7 +98,10 @@ def _of_message(scene: Scene, message: Message, wire: Json, said: str, text: str
     since = scene.since(block) if block is not None else None
     here = scene.line(block)
     line = line_of(said, text)
-    if path := stated_path(said):
+    if (path := stated_path(said)) == RECORDS:
+        place = next((place for name in _records(block) if (place := scene.line_in(name, text)) != name), here)
+        return Trace(place, f"a record that was chosen for the turn, {here}", since, line)
+    if path:
         how = str(block.attrs.get("how", "")) if block is not None else ""
         return Trace(
             scene.line_in(path, text) if path[0] != "(" else here, f"stated ({how}), {scene.line(block)}", since, line
@@ -114,6 +118,12 @@ def _of_message(scene: Scene, message: Message, wire: Json, said: str, text: str
     if message.wire["role"] == "assistant":
         return Trace(here, f"the model's {kind}", since, line)
     return Trace(here, "the summary" if said.startswith(SUMMARY) else "you said it", since, line)
+
+
+def _records(block: Block | None) -> list[str]:
+    """The files of the memory records that a block quotes."""
+    records = block.attrs.get("records") if block is not None else None
+    return list(records) if isinstance(records, dict) else []
 
 
 def _block_of(message: Message, wire: Json, said: str) -> Block | None:

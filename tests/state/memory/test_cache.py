@@ -197,3 +197,13 @@ def test_a_cache_that_is_damaged_while_it_is_used_is_made_anew(root: Path, cache
     assert again.search("word7", 5).total == 1 and len(again.heads()) == 300
     assert again.find("note 9") is not None and again.looked_up().count_since("") == 300
     assert memory_in(root, cache).search("word8", 5).total == 1
+
+
+def test_two_words_that_tell_something_find_what_many_records_are_about(root: Path):
+    memory = memory_in(root, None)
+    for number in range(9):
+        save(memory, note(f"tests {number}", f"Tests run with pytest, number {number}."))
+    save(memory, note("docs", "In the wiki."))
+    assert len(memory.looked_up().likely("how do I run tests with pytest?", 5)) == 5
+    assert [head.name for head in memory.looked_up().likely("tests number 3", 1)] == ["tests 3"]
+    assert memory.looked_up().likely("please run it", 5) == []
