@@ -243,9 +243,9 @@ def test_a_record_that_was_chosen_is_told_by_its_file(workspace, run, ask):
     (workspace / ".memory/release-day.md").write_text(f"---\n{head}\n---\n\nReleases go out on Mondays.\n")
     (workspace / ".memory/other.md").write_text("---\nname: Other\ntype: user\n---\nNothing of that.\n")
     run([reply("release-day"), reply("On Mondays.")], "When do we release?")
-    code, first, rest = ask("go out on Mondays", "last", "--request", "1")
+    code, _, rest = ask("go out on Mondays", "last", "--request", "1")
     assert code == 0 and ".memory/release-day.md:7  a record that was chosen for the turn" in rest
-    code, _first, rest = ask(".memory/release-day.md", "last", "--request", "1")
+    code, _, rest = ask(".memory/release-day.md", "last", "--request", "1")
     assert code == 0 and "chosen for the turn, " in rest
     code, _, rest = ask(".memory/other.md", "last", "--request", "1")
     assert code == 1 and "records that are chosen for a turn; this one was not" in rest

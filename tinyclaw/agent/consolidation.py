@@ -33,7 +33,7 @@ def consolidate_when_many(session: Session) -> Generator[Event, None, None]:
     Raises: Interrupted, StateError when the transcript cannot be written.
     """
     memory, mode = session.memory, session.habits.consolidate
-    if mode == "off" or not may_remember(session) or not memory.is_there:
+    if mode == "off" or not may_remember(session) or not memory.files.has_records:
         return
     try:
         if proposal.is_waiting(memory) or memory.looked_up().count_since(proposal.last_made(memory)) < THRESHOLD:

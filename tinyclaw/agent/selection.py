@@ -39,7 +39,7 @@ def state_records(session: Session) -> Generator[Event, None, None]:
     text = _asked(session)
     if session.habits.select == "off" or not text:
         return
-    if not session.memory.is_there:
+    if not session.memory.files.has_records:
         return
     known = session.memory.looked_up()
     offered = _offered(session, text, known)

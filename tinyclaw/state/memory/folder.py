@@ -71,18 +71,20 @@ class Folder:
 
     def looks(self) -> set[Look]:
         """The files of records. A link is none, nor is what has a name that is no text."""
-        found = set()
-        try:
-            with os.scandir(self.path) as listed:
-                for each in listed:
-                    name = each.name
-                    if name[-3:] == ".md" and name[0] != "." and name not in _NO_RECORDS and _is_text(name):
-                        status = each.stat(follow_symlinks=False)
-                        if stat.S_ISREG(status.st_mode):
-                            found.add(Look(name[:-3], status.st_ctime_ns, status.st_size, status.st_ino))
-        except OSError:
-            return set()
-        return found
+        return set(self._looks())
+
+    @property
+    def has_records(self) -> bool:
+        return any(True for _ in self._looks())
+
+    def _looks(self) -> Iterator[Look]:
+        with suppress(OSError), os.scandir(self.path) as listed:
+            for each in listed:
+                name = each.name
+                if name[-3:] == ".md" and name[0] != "." and name not in _NO_RECORDS and _is_text(name):
+                    status = each.stat(follow_symlinks=False)
+                    if stat.S_ISREG(status.st_mode):
+                        yield Look(name[:-3], status.st_ctime_ns, status.st_size, status.st_ino)
 
     def faults(self) -> list[Diagnostic]:
         """Broken heads, a name that two have, files that lead out or cannot be read."""

@@ -76,18 +76,13 @@ class Memory:
         name = hashlib.sha256(os.fsencode(workspace.root)).hexdigest()[:16]
         return cls(workspace.root, now, mask, workspace.user_dir / "cache" / f"memory-{name}.sqlite")
 
-    @property
-    def is_there(self) -> bool:
-        """Whether the workspace has a folder for records."""
-        return self.files.path.is_dir()
-
     def records(self) -> Iterator[Record]:
         """Every record that can be read, by slug."""
         yield from filter(None, (self.files.record(look.slug) for look in sorted(self.files.looks())))
 
     def heads(self, most: int | None = None) -> list[Head]:
         """The first ``most`` heads, or all: about the person first, then about how they work, the newest first."""
-        return self.looked_up().ranked(0, most) if self.is_there else []
+        return self.looked_up().ranked(0, most) if self.files.has_records else []
 
     def search(self, text: str, most: int) -> Hits:
         """The records that have any word of ``text``; see ``RecordCache.search``."""

@@ -65,7 +65,9 @@ class Index:
 
         True as long as this process has not made it, where there are any.
         """
-        return self._is_stale(self._folder.looks())
+        if self._proved is None:
+            return self._folder.has_records or os.path.lexists(self._folder.path / INDEX)
+        return self._is_touched(self._proved) or self._folder.looks() != self._proved.looks
 
     def may_be_stale(self) -> bool:
         """As ``is_stale``, as far as some 200 stats can tell: of more records only whether some came or went."""
@@ -96,7 +98,7 @@ class Index:
             folder = self._folder.look()
             looks = self._folder.looks()
             watched: dict[str, object] = {}
-            lines = self._lines(self._known(looks), watched)
+            lines = self._lines(self._known(looks), watched) if looks else ()
             there = read(path, limit_bytes=MAX_BYTES)
             try:
                 text = (there.data or b"").decode()
@@ -116,11 +118,6 @@ class Index:
                 self._proved = _Proved(looks, self._folder.look(), look, watched)
                 return Written(written.revision, is_new=True)
         raise StateError(f"{path}: others change it all the time; the index is made again with the next record")
-
-    def _is_stale(self, looks: Set[Look]) -> bool:
-        if self._proved is None:
-            return bool(looks) or os.path.lexists(self._folder.path / INDEX)
-        return looks != self._proved.looks or self._is_touched(self._proved)
 
     def _is_touched(self, proved: _Proved) -> bool:
         is_moved = any(self._standings.look(path) != look for path, look in proved.evidence.items())
