@@ -35,7 +35,9 @@ def look_up(root: Path) -> None:
     timed("search, in a new process", lambda: memory(root, cache).search("fact 777", 10))
     timed("search for a word of all records", lambda: opened.search("fact", 10))
     timed("find by name", lambda: opened.find("note 777"))
+    opened.index.refresh()
     timed("is the index stale?", opened.index.is_stale)
+    timed("the same in the middle of a turn", opened.index.may_be_stale)
     path = root / ".memory/note-5.md"
 
     def change() -> None:

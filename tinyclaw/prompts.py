@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tinyclaw.errors import StateError
 from tinyclaw.templates import template_path
+from tinyclaw.width import one_line
 
 
 def prompt_loader(user_dir: Path) -> Callable[[str], str]:
@@ -33,6 +34,14 @@ def prompt_path(user_dir: Path, name: str) -> Path | None:
     """The file that ``prompt_loader`` reads for a name; None when there is no such prompt."""
     places = (user_dir / "prompts" / f"{name}.md", template_path(f"prompts/{name}.md"))
     return next((place for place in places if place.is_file()), None)
+
+
+def unused_prompts(own_folder: Path) -> list[str]:
+    """What to tell of prompts in a workspace's own folder: as long as it cannot be trusted, none of them counts."""
+    folder = own_folder / "prompts"
+    names = sorted(path.name for path in folder.glob("*.md")) if folder.is_dir() else []
+    why = "is not used: prompts that come with a workspace wait for the person's trust; put it into the user level's"
+    return [f"{own_folder.name}/prompts/{one_line(name)}: {why} prompts/" for name in names]
 
 
 def _text(path: Path, mend: str) -> str | None:

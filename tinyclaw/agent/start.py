@@ -27,7 +27,7 @@ from tinyclaw.model.limits import Limits as ModelLimits
 from tinyclaw.model.limits import LimitsFile
 from tinyclaw.model.prices import FREE, Price, own_prices, price_of
 from tinyclaw.model.replay import ReplayModel
-from tinyclaw.prompts import prompt_loader
+from tinyclaw.prompts import prompt_loader, unused_prompts
 from tinyclaw.stamp import stamp
 from tinyclaw.state.ledger import Ledger
 from tinyclaw.state.leftovers import clear_leftovers
@@ -41,7 +41,7 @@ from tinyclaw.state.snapshot import MAX_STATE_BYTES, SnapshotReader
 from tinyclaw.state.transcript.prefixes import PrefixStore
 from tinyclaw.state.transcript.sessions import find_session
 from tinyclaw.state.transcript.store import SessionName, Transcript
-from tinyclaw.state.workspace import PLAN, TODO, TRANSCRIPTS, Workspace
+from tinyclaw.state.workspace import OWN_FOLDER, PLAN, TODO, TRANSCRIPTS, Workspace
 from tinyclaw.tools._base import load_tools
 from tinyclaw.tools._jobs import Jobs
 from tinyclaw.types import Interrupt, Json
@@ -131,6 +131,7 @@ def open_session(options: Options) -> Session:
         blocks, load_image = resumed.blocks, image_loader(workspace)
         session.sent = last_sent(blocks, session.conversation, session.prefixes, load_image, options.clock())
     session.notices += [str(diagnostic) for diagnostic in diagnostics]
+    session.notices += unused_prompts(workspace.root / OWN_FOLDER)
     if proposal.is_waiting(session.memory):
         session.notices.append(f"{proposal.PATH} waits for you: tinyclaw memory accept, or reject")
     session.notices += [str(rescued) for rescued in clear_leftovers(written_folders(session))]

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tinyclaw.cli._here import workspace_option
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -20,10 +22,12 @@ def command() -> None:
 
 
 @command.command(name="list")
-def list_() -> int:
+@workspace_option
+def list_(directory: str | None) -> int:
     """One line a prompt: its name, and the file that counts."""
-    from tinyclaw.cli._here import user_dir
-    from tinyclaw.prompts import prompt_path
+    from tinyclaw.cli._here import here, user_dir
+    from tinyclaw.prompts import prompt_path, unused_prompts
+    from tinyclaw.state.workspace import OWN_FOLDER
     from tinyclaw.width import harmless
 
     names = _names()
@@ -32,6 +36,8 @@ def list_() -> int:
         click.echo(
             harmless(f"{name:<{max(map(len, names))}}  {'yours' if path != _shipped(name) else 'shipped'}  {path}")
         )
+    for note in unused_prompts(here(directory).root / OWN_FOLDER):
+        click.echo(harmless(note), err=True)
     return 0
 
 
