@@ -270,6 +270,8 @@ class ToolOutput:
     already bounded by the tool and are never offloaded again. ``summary`` is one line for the
     terminal. ``folder`` is the one that the call looked into or worked in, from the root ("" for the root): what
     its instructions say is told before the next request. The folders of ``revisions`` need not be named.
+    ``skill`` is the SKILL.md of the skill that the call made active, ``allowed`` what that allowed as it was read: None
+    where it restricts nothing.
     """
 
     text: str
@@ -279,6 +281,8 @@ class ToolOutput:
     paged: bool = False
     summary: str = ""
     folder: str = ""
+    skill: str = ""
+    allowed: tuple[str, ...] | None = None
 
 
 class Interrupt:
