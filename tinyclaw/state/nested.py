@@ -8,7 +8,7 @@ asked after by itself, too: a file may be ignored in a folder that is not.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from tinyclaw.state.workspace import MEMORY_INDEX, OUTPUTS, OWN_FOLDER, TRANSCRI
 
 MOST_FOLDERS = 200
 """So many folders are looked into; each costs three stats before every request."""
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 CLOSED = frozenset({".git", "node_modules", TRANSCRIPTS, OUTPUTS, OWN_FOLDER, MEMORY_INDEX.split("/", 1)[0]})
 """Names of folders in and below which nobody's instructions stand."""
 
@@ -57,6 +58,13 @@ def _steps_to(folder: str) -> Iterator[str]:
     """The folders on the way from the root, the root left out, the folder itself included."""
     parts = folder.split("/") if folder else []
     yield from ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+
+
+def folders_of(paths: Iterable[str]) -> Iterator[str]:
+    """The folders of those of ``paths`` that are instructions of a folder below the root."""
+    for folder, _, name in (path.rpartition("/") for path in paths):
+        if folder and name in INSTRUCTIONS and not folder.startswith("~"):
+            yield folder
 
 
 class IgnoreFiles:
