@@ -84,6 +84,16 @@ def test_the_refusal_says_which_skill_what_it_allows_and_when_that_ends(api, sta
     )
 
 
+@pytest.mark.parametrize(("allowed", "is_told"), [("Bash(ls:*)", True), ("Bash(*) Read", False), ("Read", False)])
+def test_where_a_pattern_of_the_tool_did_not_fit_the_refusal_says_what_can(api, start, turn, put, allowed, is_told):
+    put("look", allowed)
+    calls = [("bash", {"command": "ls | head"}), ("glob", {"pattern": "*"})]
+    session = start(api([reply(tools=[LOAD]), reply(tools=calls), reply("Done.")]))
+    _, command, glob = (event.text for event in turn(session) if isinstance(event, ToolFinished))
+    assert ("fits a single command only: without pipes" in command) == is_told
+    assert "was not run" in glob and "single command" not in glob
+
+
 def test_it_holds_for_the_calls_behind_it_in_the_same_message(api, start, turn, put):
     put("look", "Grep")
     server = api([reply(tools=[("glob", {"pattern": "*"}), LOAD, ("glob", {"pattern": "*"}), LIST]), reply("Done.")])

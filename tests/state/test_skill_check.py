@@ -238,7 +238,7 @@ def test_a_file_name_in_lower_case_is_taken_where_there_is_no_other(tmp_path: Pa
 
 def test_what_is_right_but_reads_otherwise_elsewhere_is_noted(tmp_path: Path):
     skill = made(tmp_path, "---\nname: a\nlicense: see #12\ndescription: a --- b\n---\n")
-    faults, notes = validate(skill, "a")
+    faults, notes, _ = validate(skill, "a")
     assert faults == () and [str(note).partition(": ")[0] for note in notes] == ["a/SKILL.md:4", "a/SKILL.md:3"]
 
 

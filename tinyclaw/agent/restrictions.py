@@ -14,7 +14,7 @@ from tinyclaw.state.skills import skill_of
 from tinyclaw.state.transcript.content import call_of
 from tinyclaw.state.transcript.fold import Conversation
 from tinyclaw.state.transcript.grammar import Block
-from tinyclaw.tools._skills import LOAD_SKILL, allows
+from tinyclaw.tools._skills import LOAD_SKILL, allows, has_pattern
 from tinyclaw.types import ToolUse
 
 _Allowed = tuple[str, ...] | None
@@ -58,7 +58,8 @@ def refusal(session: Session, call: ToolUse) -> str | None:
         for allowed, why in (_now(session, active.path), then):
             if allowed is not None and not allows(allowed, call.name, call.input):
                 names = ", ".join(allowed) or f"no tool but {LOAD_SKILL}{why and f' ({why})'}"
-                return session.hints.get("skill_restricts", name=call.name, skill=active.name, allowed=names)
+                hint = session.hints.get("skill_restricts", name=call.name, skill=active.name, allowed=names)
+                return f"{hint} {session.hints.get('single_commands')}" if has_pattern(allowed, call.name) else hint
     return None
 
 

@@ -118,12 +118,13 @@ def skill_folders(workspace: Workspace) -> Iterator[tuple[Path, str]]:
     """Every folder, or link, in which a skill is looked for, nearest first, and how it is called."""
     for base in reversed(workspace.chain()):
         for place in PLACES:
-            yield from ((path, workspace.relative(path)) for path in _listed(base / place))
-    for path in _listed(workspace.user_dir / "skills"):
+            yield from ((path, workspace.relative(path)) for path in listed(base / place))
+    for path in listed(workspace.user_dir / "skills"):
         yield path, f"~/{path.relative_to(workspace.user_dir).as_posix()}"
 
 
-def _listed(place: Path) -> list[Path]:
+def listed(place: Path) -> list[Path]:
+    """The folders in ``place``, and the links, by name; hidden ones left out."""
     try:
         with os.scandir(place) as entries:
             names = sorted(each.name for each in entries if each.is_dir(follow_symlinks=False) or each.is_symlink())
