@@ -270,7 +270,8 @@ class ToolOutput:
     already bounded by the tool and are never offloaded again. ``summary`` is one line for the
     terminal. ``folder`` is the one that the call looked into or worked in, from the root ("" for the root): what
     its instructions say is told before the next request. The folders of ``revisions`` need not be named. ``shown`` maps
-    paths to revisions that the model knows if it gets all of the text.
+    paths to revisions that the model knows if it gets all of the text. ``skill`` is the SKILL.md of the skill that the
+    call made active, ``allowed`` what that allowed as it was read: None where it restricts nothing.
     """
 
     text: str
@@ -281,6 +282,8 @@ class ToolOutput:
     summary: str = ""
     folder: str = ""
     shown: Mapping[str, str] = field(default_factory=dict)
+    skill: str = ""
+    allowed: tuple[str, ...] | None = None
 
 
 class Interrupt:

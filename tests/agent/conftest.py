@@ -44,7 +44,7 @@ def start(root: Path, tmp_path: Path) -> Iterator[Callable[..., Session]]:
         def open_one(
             server: Any, *, environment: dict[str, str] | None = None, replay: Path | None = None, **changes: Any
         ) -> Session:
-            names = {"resume", "title", "ask", "interrupt", "strict", "clock"}
+            names = {"workspace", "resume", "title", "ask", "interrupt", "strict", "clock"}
             options = Options(
                 workspace=Workspace.find(root, tmp_path / "user"),
                 environment={"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "test-key", **(environment or {})},

@@ -199,3 +199,24 @@ def test_context_without_a_session_knows_what_the_transcript_has_touched(api, st
     assert name not in fresh
     entry = resumed[name]
     assert (entry.file, entry.lines, entry.tokens > 0) == ("packages/web/style.md", "1-1", True)
+
+
+def test_what_was_told_on_the_way_to_one_folder_stands_when_the_session_goes_on_from_another(
+    api, start, turn, monorepo, tmp_path
+):
+    server = api([reply("one"), reply("two"), reply(tools=[READ]), reply("three"), reply("four")])
+    deep = Workspace(monorepo, monorepo / "packages/web", tmp_path / "user")
+    session = start(server, workspace=deep)
+    turn(session, "a")
+    session.close()
+    again = start(server, resume="last")
+    events = turn(again, "b")
+    assert [event for event in events if isinstance(event, FileStated)] == []
+    assert not any(isinstance(event, Notice) and "packages/" in event.text for event in events)
+    turn(again, "c")
+    (monorepo / "packages/AGENTS.md").unlink()
+    events = turn(again, "d")
+    assert [event.path for event in events if isinstance(event, FileStated)] == ["packages/AGENTS.md"]
+    again.close()
+    bodies = list(map(said, server.requests))
+    assert [body.count("use tabs") for body in bodies] == [1] * 5

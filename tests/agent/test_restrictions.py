@@ -84,6 +84,16 @@ def test_the_refusal_says_which_skill_what_it_allows_and_when_that_ends(api, sta
     )
 
 
+@pytest.mark.parametrize(("allowed", "is_told"), [("Bash(ls:*)", True), ("Bash(*) Read", False), ("Read", False)])
+def test_where_a_pattern_of_the_tool_did_not_fit_the_refusal_says_what_can(api, start, turn, put, allowed, is_told):
+    put("look", allowed)
+    calls = [("bash", {"command": "ls | head"}), ("glob", {"pattern": "*"})]
+    session = start(api([reply(tools=[LOAD]), reply(tools=calls), reply("Done.")]))
+    _, command, glob = (event.text for event in turn(session) if isinstance(event, ToolFinished))
+    assert ("fits a single command only: without pipes" in command) == is_told
+    assert "was not run" in glob and "single command" not in glob
+
+
 def test_it_holds_for_the_calls_behind_it_in_the_same_message(api, start, turn, put):
     put("look", "Grep")
     server = api([reply(tools=[("glob", {"pattern": "*"}), LOAD, ("glob", {"pattern": "*"}), LIST]), reply("Done.")])
@@ -127,7 +137,7 @@ def test_reading_a_file_of_a_skill_activates_it_and_a_failed_load_does_not(api, 
 
 
 @pytest.mark.parametrize("change", ["narrowed", "widened", "gone", "broken", "emptied", "moved"])
-def test_the_file_counts_as_it_is_when_a_call_is_made(api, start, turn, root, put, change):
+def test_a_call_must_be_allowed_by_the_file_as_it_was_loaded_and_as_it_is(api, start, turn, root, put, change):
     path = put("look", "Bash" if change != "widened" else "Grep")
 
     def edit(body):
@@ -147,9 +157,41 @@ def test_the_file_counts_as_it_is_when_a_call_is_made(api, start, turn, root, pu
 
     server = api([reply(tools=[LOAD]), edit, reply("Done.")])
     finished = [event for event in turn(start(server)) if isinstance(event, ToolFinished)]
-    assert finished[1].is_error == (change != "widened"), finished[1].text
+    assert finished[1].is_error, finished[1].text
+    if change in ("narrowed", "widened"):
+        assert "allows only: Grep." in finished[1].text
     if change in ("gone", "broken", "moved"):
         assert "allows only: no tool but load_skill (" in finished[1].text
+
+
+def test_the_model_cannot_widen_what_it_loaded(api, start, turn, root, put):
+    put("look", "Edit")
+    widen = ("edit", {"path": "skills/look/SKILL.md", "old_text": "tools: Edit", "new_text": "tools: Edit Bash"})
+    server = api([reply(tools=[LOAD]), reply(tools=[widen]), reply(tools=[LOAD]), reply(tools=[LIST]), reply("Done.")])
+    finished = [event for event in turn(start(server)) if isinstance(event, ToolFinished)]
+    assert [event.is_error for event in finished] == [False, False, False, True]
+    assert "tools: Edit Bash" in (root / "skills/look/SKILL.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["sub/SKILL.md", "skill.md"])
+def test_a_file_of_the_skill_that_looks_like_a_skill_does_not_count(api, start, turn, root, put, name):
+    other = put("look", "Grep").parent / name
+    other.parent.mkdir(exist_ok=True)
+    other.write_text(skill("look", "Bash"))
+    file = ("load_skill", {"name": "look", "file": name})
+    server = api([reply(tools=[file]), reply(tools=[LIST]), reply("Done.")])
+    assert outcomes(turn(start(server))) == [("load_skill", True), ("bash", False)]
+
+
+def test_what_allowed_no_tool_when_it_was_loaded_allows_none_later(api, start, turn, put):
+    put("look", "{bash: yes}")
+
+    def mend(body):
+        put("look", "Bash")
+        return reply(tools=[LIST])
+
+    server = api([reply(tools=[LOAD]), mend, reply("Done.")])
+    assert outcomes(turn(start(server))) == [("load_skill", True), ("bash", False)]
 
 
 def test_it_holds_after_a_resume_of_the_turn(api, start, put, root):
@@ -207,7 +249,7 @@ def test_between_turns_no_skill_is_active(api, start, turn, put):
 def test_the_persons_next_text_ends_it_even_where_the_end_of_the_turn_was_taken_out():
     call, result = (
         {"m": 2, "id": "t1", "name": "load_skill"},
-        {"m": 3, "id": "t1", "revisions": {"skills/x/SKILL.md": "1"}},
+        {"m": 3, "id": "t1", "skill": "skills/x/SKILL.md", "allowed": ["Read"]},
     )
     blocks = [
         user_text("first", 1, "now"),
@@ -215,30 +257,37 @@ def test_the_persons_next_text_ends_it_even_where_the_end_of_the_turn_was_taken_
         Block("tool_result", result, "Skill x"),
         user_text("[a background command ended]", 3, "now", opens_turn=False),
     ]
-    assert active_skills(conversation_of(blocks)) == (("x", "skills/x/SKILL.md"),)
+    assert active_skills(conversation_of(blocks)) == (("x", "skills/x/SKILL.md", ("Read",)),)
     assert active_skills(conversation_of([*blocks, user_text("second", 5, "now")])) == ()
 
 
-def test_a_result_that_lost_its_facts_finds_the_skill_by_name_and_a_path_out_is_not_followed(
-    api, start, put, root, tmp_path
-):
-    put("look", "Grep")
-    server = api([reply(tools=[LOAD]), *[reply(tools=[LIST])] * 3, reply("Done.")])
-    session = start(server)
-    finished = []
+@pytest.mark.parametrize("named", ["", "/tmp/SKILL.md", "../SKILL.md"])
+def test_a_result_that_no_longer_names_the_skills_file_allows_nothing(api, start, put, tmp_path, named):
+    put("look", "Bash")
     (tmp_path / "SKILL.md").write_text(skill("look", "Bash"))
-    instead = iter(["{}", f'{{"{tmp_path}/SKILL.md":"x"}}', '{"../SKILL.md":"x"}'])
+    session = start(api([reply(tools=[LOAD]), reply(tools=[LIST]), reply("Done.")]))
+    finished = []
     for event in run_turn(session, "go on"):
         if isinstance(event, ToolFinished):
             finished.append(event)
-            text, count = re.subn(
-                r'"revisions":\s*\{[^}]*\}', f'"revisions":{next(instead, "{}")}', transcript(session), count=1
-            )
+            text, count = re.subn(r'"skill":\s*"[^"]*"', f'"skill":"{named}"', transcript(session), count=1)
             assert count == 1
             session.transcript.path.write_text(text)
-    assert [event.is_error for event in finished] == [False, True, True, True]
-    assert "allows only: Grep" in finished[1].text
-    assert all("its file is gone" in event.text for event in finished[2:])
+    assert [event.is_error for event in finished] == [False, True]
+    assert "no tool but load_skill (" in finished[1].text
+
+
+@pytest.mark.parametrize("allowed", ["null", '"Bash"', "[]", "[1]", '["Grep"]'])
+def test_what_was_recorded_as_allowed_holds_as_it_stands_and_what_is_no_list_allows_nothing(api, start, put, allowed):
+    put("look", "Bash")
+    session = start(api([reply(tools=[LOAD]), reply(tools=[LIST]), reply("Done.")]))
+    for event in run_turn(session, "go on"):
+        if isinstance(event, ToolFinished) and event.name == "load_skill":
+            text, count = re.subn(r'"allowed":\s*\["Bash"\]', f'"allowed":{allowed}', transcript(session), count=1)
+            assert count == 1
+            session.transcript.path.write_text(text)
+        elif isinstance(event, ToolFinished):
+            assert event.is_error
 
 
 def test_a_skill_of_the_user_restricts_as_one_of_the_workspace(api, start, turn, tmp_path):

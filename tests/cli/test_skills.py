@@ -99,3 +99,34 @@ def test_the_doctor_lists_every_fault_of_skills(workspace, put):
     ] * 9
     assert any(line.startswith("~/skills/bad1/SKILL.md: is hidden by skills/bad1/SKILL.md") for line in lines)
     assert any(line.startswith("skills/SKILL.md: is in no folder of its own") for line in lines)
+
+
+def test_a_check_of_a_folder_of_skills_looks_at_each(workspace, put):
+    for path in (".agents/skills/a/SKILL.md", ".agents/skills/b/skill.md"):
+        put(path, skill(path.split("/")[2]))
+    put(".agents/skills/notes/x.md", "no skill\n")
+    put("empty/x.md", "no skill\n")
+    done = tinyclaw("skills", "check", ".agents/skills", cwd=workspace)
+    assert (done.returncode, done.stdout) == (0, "") and "2 skills checked, all well" in done.stderr
+    put(".agents/skills/b/skill.md", skill("c"))
+    done = tinyclaw("skills", "check", ".agents/skills/", cwd=workspace)
+    assert done.returncode == 1 and done.stdout.startswith(".agents/skills/b/skill.md:2: is called")
+    done = tinyclaw("skills", "check", "empty", cwd=workspace)
+    assert done.returncode == 1 and done.stdout.startswith("empty: has no SKILL.md")
+
+
+def test_a_tool_that_is_not_here_is_noted_by_list_check_and_doctor_and_fails_no_check(workspace, put):
+    entries = "Read Bash(git:*) WebFetch Frobnicate(x) WebFetch"
+    put("skills/a/SKILL.md", skill("a").replace("\n---", f"\nallowed-tools: {entries}\n---", 1))
+    put("skills/b/SKILL.md", skill("b").replace("\n---", "\nallowed-tools: Task\n---", 1))
+    put("skills/c/SKILL.md", skill("c").replace("\n---", "\nallowed-tools: read, BASH\n---", 1))
+    lines = [
+        "skills/a/SKILL.md: allows tools that are not here: WebFetch, Frobnicate; correct it where a tool of "
+        "tinyclaw's is meant",
+        "skills/b/SKILL.md: allows a tool that is not here: Task; correct it where a tool of tinyclaw's is meant",
+    ]
+    for command in (("list",), ("check",), ("check", "skills")):
+        done = tinyclaw("skills", *command, cwd=workspace)
+        assert done.returncode == 0 and [line for line in done.stderr.splitlines() if "not here" in line] == lines
+    said = tinyclaw("doctor", cwd=workspace, ANTHROPIC_API_KEY="x").stdout.splitlines()
+    assert [line for line in said if "not here" in line] == lines

@@ -264,19 +264,77 @@ def test_the_nearest_file_is_cut_last_whether_it_was_imported_above_or_is_nested
     deep.write("sub/deep/AGENTS.md", "near\n" * 100)
     deep.write("sub/deep/in/AGENTS.md", "nearest\n" * 100)
     touch(deep, "sub/deep/in/x.ts")
-    working = deep.peek(limits=Limits(instructions_bytes=2_000))
+    working = deep.peek(limits=Limits(instructions_bytes=2_400))
     lines = {path: working.manifest.entries[f"instructions:{path}"].lines for path in ("AGENTS.md", "far.md")}
     assert "of 1000" in lines["far.md"] and lines["AGENTS.md"] == "1-101"
     assert [note.partition(":")[0] for note in working.notes] == ["far.md"]
 
 
-def test_very_many_files_keep_to_the_budget_but_for_a_line_each(bench: Bench):
-    bench.write("AGENTS.md", "".join(f"@a{number}.md\n" for number in range(90)))
-    for number in range(90):
-        bench.write(f"a{number}.md", "a rule\n" * 1_000)
+def instructions_size(working) -> int:
+    said = [block for block in working.prefix.blocks if block.id.startswith("instructions:")]
+    return sum(len(block.text.encode()) for block in said)
+
+
+@pytest.mark.parametrize("count", [3, 30, 90, 100])
+@pytest.mark.parametrize("lines", [3, 60, 300])
+def test_however_many_files_there_are_they_keep_to_the_budget(bench: Bench, count: int, lines: int):
+    """Each says something of its own or that it was cut, and the nearest are whole where there is room."""
+    bench.write("AGENTS.md", "".join(f"@a{number}.md\n" for number in range(count)))
+    for number in range(count):
+        bench.write(f"a{number}.md", f"a rule of {number}\n" * lines)
     working = bench.compile()
-    size = sum(len(block.text.encode()) for block in working.prefix.blocks if block.id.startswith("instructions:"))
-    assert size < 32_768 + 90 * 400 and sum("cut" in note for note in working.notes) >= 80
+    assert instructions_size(working) <= 32_768
+    told = {block.path: block.text for block in working.prefix.blocks if block.path}
+    assert len(told) == count + 1
+    for number in range(count):
+        text = told[f"a{number}.md"]
+        assert f"a rule of {number}" in text or f"[a{number}.md is " in text
+    assert f"@a{count - 1}.md" in told["AGENTS.md"], "the nearest is whole"
+    cut = [int(note.partition(".md: cut")[0].removeprefix("a")) for note in working.notes]
+    assert cut == sorted(cut) == list(range(len(cut))), "the farthest are cut first"
+
+
+@pytest.fixture
+def crowded(bench: Bench) -> Bench:
+    """Folders with instructions, all touched, and room for the notices of some."""
+    for number in range(60):
+        bench.write(f"f{number:02}/AGENTS.md", f"rule of f{number:02}\n" * 100)
+    bench.write("~/AGENTS.md", "the person's own rule\n" * 100)
+    return bench
+
+
+SMALL = Limits(instructions_bytes=4_000)
+
+
+def test_files_for_whose_notice_there_is_no_room_are_counted_for_both(crowded: Bench):
+    for number in range(60):
+        touch(crowded, f"f{number:02}/x.ts")
+    working = crowded.peek(limits=SMALL)
+    told = [block.path for block in working.prefix.blocks if block.id.startswith("instructions:") and block.path]
+    assert instructions_size(working) <= 4_000 and told[-1] == "f59/AGENTS.md" and len(told) >= 10
+    assert f"[{61 - len(told)} more files of instructions, farthest from where you work" in system_text(working)
+    (note,) = (note for note in working.notes if note.startswith("instructions:more"))
+    assert f"{61 - len(told)} more files had no room" in note and f"f{59 - len(told)}/AGENTS.md the nearest" in note
+
+
+def test_a_file_that_others_leave_no_room_for_is_not_told_as_gone(crowded: Bench):
+    first = crowded.compile(limits=SMALL)
+    assert "the person's own rule" in system_text(first)
+    for number in range(60):
+        touch(crowded, f"f{number:02}/x.ts")
+        working = crowded.compile(limits=SMALL)
+        assert working.prefix is first.prefix
+        assert [path for path, text in stated(working).items() if "gone" in text] == []
+    assert not any(block.attrs.get("how") == "gone" for block in crowded.blocks)
+
+
+def test_what_is_wrong_with_a_file_is_said_within_the_budget(bench: Bench):
+    for number in range(8):
+        bench.write(f"a{number}.md", b"a rule\xff\n" * 200)
+    bench.write("AGENTS.md", "".join(f"@a{number}.md\n" for number in range(8)))
+    working = bench.peek(limits=Limits(instructions_bytes=3_600))
+    assert instructions_size(working) <= 3_600
+    assert system_text(working).count("is not UTF-8") == 8
 
 
 def test_a_file_that_comes_into_sight_changes_nothing_that_was_said_before(bench: Bench):

@@ -139,6 +139,31 @@ def test_what_is_gits_or_tinyclaws_own_is_not_imported(tree: Tree, path):
 
 
 @pytest.mark.parametrize(
+    ("file", "rules"),
+    [(".gitignore", ".env\nvendor/\n"), (".gitignore", "*\n!web\n"), (".git/info/exclude", "/.env\n/vendor\n")],
+)
+def test_what_git_ignores_is_not_imported_and_is_named(tree: Tree, file, rules):
+    tree.write(".env", "SECRET=1\n")
+    tree.write("vendor/a.md")
+    tree.link("web/a.md", "../vendor/a.md")
+    tree.write("AGENTS.md", "@./.env @web/a.md\n")
+    assert tree.paths() == [".env", "web/a.md", "AGENTS.md"]
+    tree.write(file, rules)
+    assert tree.paths() == ["AGENTS.md"]
+    message = "is ignored by git, and is not read; correct it, or write it in backticks if it is no import"
+    assert tree.faults() == [f"AGENTS.md:1: @./.env {message}", f"AGENTS.md:1: @web/a.md {message}"]
+
+
+def test_an_import_that_is_ignored_counts_once_the_rule_is_gone(tree: Tree):
+    tree.write("own.md")
+    tree.write("AGENTS.md", "@own.md\n")
+    rules = tree.write(".gitignore", "own.md\n")
+    assert tree.paths() == ["AGENTS.md"]
+    rules.unlink()
+    assert tree.paths() == ["own.md", "AGENTS.md"]
+
+
+@pytest.mark.parametrize(
     ("make", "said"),
     [
         (Path.mkdir, "is a folder, not a file"),

@@ -74,6 +74,36 @@ def test_ignored_folders_and_those_below_bring_nothing(tree: Tree, file, rules):
     assert tree.paths("web/build/deep") == ["AGENTS.md"]
 
 
+@pytest.mark.parametrize(
+    ("file", "rules"),
+    [("web/.gitignore", "AGENTS.md\n"), (".gitignore", "/web/AGENTS.*\n"), (".git/info/exclude", "web/AGENTS.md\n")],
+)
+def test_an_ignored_file_brings_nothing_and_the_next_name_counts(tree: Tree, file, rules):
+    tree.write("web/AGENTS.md")
+    tree.write(file, rules)
+    assert tree.paths("web") == ["AGENTS.md"]
+    tree.write("web/CLAUDE.md")
+    assert tree.paths("web") == ["AGENTS.md", "web/CLAUDE.md"]
+
+
+def test_a_link_to_an_ignored_file_brings_nothing(tree: Tree):
+    tree.write("vendor/p/AGENTS.md")
+    tree.write("vendor/p/CLAUDE.md")
+    tree.link("web/AGENTS.md", "../vendor/p/AGENTS.md")
+    tree.link("api", "vendor/p")
+    assert len(tree.paths("web", "api")) == 2
+    tree.write(".gitignore", "vendor/\n")
+    assert tree.paths("web", "api") == ["AGENTS.md"]
+
+
+def test_what_is_ignored_on_the_way_to_where_we_work_is_read_all_the_same(tmp_path: Path):
+    tree = Tree(tmp_path, cwd="web")
+    for path in ("AGENTS.md", "web/CLAUDE.md"):
+        tree.write(path)
+    tree.write(".gitignore", "AGENTS.md\nCLAUDE.md\n")
+    assert tree.paths("web") == ["AGENTS.md", "web/CLAUDE.md"]
+
+
 def test_an_ignored_folder_counts_once_the_rule_is_gone(tree: Tree):
     tree.write("web/AGENTS.md")
     rules = tree.write(".gitignore", "web\n")

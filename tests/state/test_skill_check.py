@@ -180,6 +180,24 @@ def test_the_corpus_is_large_enough():
     assert len(GOOD) + len(BAD) + len(FRAMES) + len(NAMES) >= 60
 
 
+@pytest.mark.parametrize("levels", [45, 55, 600])
+@pytest.mark.parametrize("form", ["lines", "braces", "items"])
+def test_what_is_nested_too_deeply_is_refused_and_the_others_are_checked(tmp_path: Path, levels: int, form: str):
+    deep = {
+        "lines": "\n".join(f"{' ' * level}a:" for level in range(1, levels)),
+        "braces": f"  {'{a: ' * levels}{'}' * levels}",
+        "items": f"  {'- ' * levels}a",
+    }[form]
+    for name, more in (("deep", f"metadata:\n{deep}\n"), ("well", "")):
+        folder = tmp_path / "skills" / name
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n{more}---\nbody\n")
+    deep_verdict, well = validate_all(Workspace(tmp_path, tmp_path, tmp_path / "user"))
+    told = [fault.message for fault in deep_verdict.faults]
+    assert told.count("is nested too deeply") == (levels > 50), told
+    assert well.faults == ()
+
+
 def test_a_name_that_is_not_the_folders_is_refused(tmp_path: Path):
     skill = made(tmp_path, "---\nname: b\ndescription: d\n---\n")
     assert len(refused(skill)) == 1
@@ -220,7 +238,7 @@ def test_a_file_name_in_lower_case_is_taken_where_there_is_no_other(tmp_path: Pa
 
 def test_what_is_right_but_reads_otherwise_elsewhere_is_noted(tmp_path: Path):
     skill = made(tmp_path, "---\nname: a\nlicense: see #12\ndescription: a --- b\n---\n")
-    faults, notes = validate(skill, "a")
+    faults, notes, _ = validate(skill, "a")
     assert faults == () and [str(note).partition(": ")[0] for note in notes] == ["a/SKILL.md:4", "a/SKILL.md:3"]
 
 

@@ -273,10 +273,65 @@ ALLOWED = {
     "quoted": ('allowed-tools: "Read Grep"', ("Read", "Grep")),
     "another spelling": ("Allowed_Tools: Read", ("Read",)),
     "a third": ("allowedTools: Read", ("Read",)),
+    "an escape": ('"allowed\\x2dtools": Read', ("Read",)),
+    "a question": ("? allowed-tools\n: Read", ("Read",)),
     "a word of its own": ("license: allowed-tools are free", None),
     "none": ("license: MIT", None),
     "in the metadata": ("metadata:\n  allowed-tools: Read", None),
 }
+
+
+PROSE = {
+    "a description": "description: Says what allowed-tools are, and how allowed_tools differ.",
+    "a description in lines": "description: >\n  Says what allowed-tools\n  mean, and allowed\n  tools, too.",
+    "a description with a line break": "description: |\n  Allowed\n  tools are\n\n  allowed-tools: none.",
+    "a description in quotes": 'description: "Says: allowed-tools: are, as allowed\\x2dtools."',
+    "a description that broke": "description: when: somebody asks for allowed-tools",
+    "a comment": "description: d\n# allowed-tools: Read\n  # allowed-tools",
+    "another word": "description: d\ndisallowed-tools: Bash\nallowed-toolset: x",
+    "the metadata": "description: d\nmetadata: {a: [allowed-tools], allowed-tools: x}",
+}
+
+
+@pytest.mark.parametrize("case", PROSE)
+def test_what_only_speaks_of_allowed_tools_restricts_nothing(place: Place, case: str):
+    place.write("skills/a/SKILL.md", f"---\nname: a\n{PROSE[case]}\n---\nallowed-tools: in the body\n")
+    assert place.only().allowed is None
+    place.write("skills/a/SKILL.md", f"---\nname: a\n{PROSE[case]}\nallowed-tools: Read\n---\n")
+    assert place.only().allowed == ("Read",)
+
+
+DISGUISED = {
+    "an anchor": "&k allowed-tools: Read",
+    "a tag": "!!str allowed-tools: Read",
+    "an anchor in quotes": '&k "allowed-tools": Read',
+    "an alias": "x: &k allowed-tools\n*k : Read",
+    "a merge": "<<: {allowed-tools: Read}",
+    "a merge of an anchor": "base: &b\n  allowed-tools: Read\n<<: *b",
+    "an escape": '"allowed\\x2dtools": Read\n- x',
+    "longer escapes": '"\\u0061llowed\\U0000002dtools": Read\n- x',
+    "a broken line": '? "allowed-\\\n  tools": Read\n- x',
+    "a question": "? allowed-tools\n- x\n: Read",
+    "braces among lines": '{name: x, "allowed-tools": Read}',
+    "once more, with an anchor": "allowed-tools: Read Bash\n&k allowed-tools: Read",
+    "once more, in braces": 'allowed-tools: Read Bash\n{"allowed-tools": Read}',
+}
+
+
+@pytest.mark.parametrize("end", ["---\nbody\n", "\nand no end\n"], ids=["closed", "open"])
+@pytest.mark.parametrize("case", DISGUISED)
+def test_allowed_tools_in_disguise_allow_nothing_and_it_is_said(place: Place, case: str, end: str):
+    place.write("skills/a/SKILL.md", f"---\nname: a\ndescription: d\n{DISGUISED[case]}\n{end}")
+    assert place.only().allowed == ()
+    assert any("allowed-tools cannot be understood" in fault for fault in place.faults), place.faults
+
+
+@pytest.mark.parametrize(
+    "text", ["Set allowed-tools in its head.\n", "Use `allowed-tools: Read`.\n", "Oh! allowed-tools & allowed-tools\n"]
+)
+def test_a_text_without_a_head_that_speaks_of_allowed_tools_restricts_nothing(place: Place, text: str):
+    place.write("skills/a/SKILL.md", text)
+    assert place.only().allowed is None
 
 
 @pytest.mark.parametrize("case", ALLOWED)

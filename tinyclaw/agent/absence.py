@@ -236,9 +236,7 @@ def _by_place(scene: Scene, name: str) -> Iterator[str]:
 def _untouched(scene: Scene, folder: str) -> str:
     """Why the agent's way did not bring the instructions of a folder in."""
     if any(f"{touched}/".startswith(f"{folder}/") for touched in scene.conversation.touched):
-        return (
-            "a call touched it, but nothing is read in a folder that git ignores, in node_modules or in tinyclaw's own"
-        )
+        return "a call touched it, but nothing is read that git ignores, or that lies in node_modules or tinyclaw's own"
     return "no call touched it before this request"
 
 

@@ -285,6 +285,8 @@ def _result_blocks(
         "states": states,
         "folder": "" if is_known else output.folder,
         "same_as": same,
+        "skill": output.skill,
+        "allowed": None if output.allowed is None else list(output.allowed),
     }
     blocks = [result_block(job.call.id, number, text, name=job.call.name, is_error=output.is_error, **facts)]
     for image in output.images:

@@ -31,6 +31,8 @@ from tinyclaw.state.transcript.lock import is_locked
 from tinyclaw.state.transcript.prefixes import PrefixStore
 from tinyclaw.state.transcript.sessions import list_sessions
 from tinyclaw.state.workspace import MEMORY_INDEX, OUTPUTS, OWN_FOLDER, PLAN, TODO, TRANSCRIPTS, Workspace
+from tinyclaw.tools._base import load_tools
+from tinyclaw.tools._skills import foreign_tools
 from tinyclaw.types import Diagnostic
 
 _LINK = re.compile(r"\]\(([^)\s]+\.md)\)")
@@ -88,8 +90,14 @@ def _documents(workspace: Workspace) -> Iterator[Diagnostic]:
         is_source = name.startswith(f"{OWN_FOLDER}/sources/")
         check = _source if is_source else checks.get(name, _prose)
         yield from _check_file(path, name, check)
-    yield from find_skills(workspace, str).faults
+    yield from _skills(workspace)
     yield from Folder(workspace.root, lambda: "").faults()
+
+
+def _skills(workspace: Workspace) -> Iterator[Diagnostic]:
+    catalog, tools = find_skills(workspace, str), load_tools().tools
+    yield from catalog.faults
+    yield from filter(None, (foreign_tools(skill, tools) for skill in catalog.skills))
 
 
 def _instructions(workspace: Workspace, environment: Mapping[str, str]) -> Iterator[Diagnostic]:

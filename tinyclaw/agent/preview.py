@@ -11,6 +11,7 @@ from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.recorded import Rebuilt, Recording, last_sent
 from tinyclaw.agent.scene import Scene
 from tinyclaw.agent.session import image_loader
+from tinyclaw.agent.sight import folders_in_sight
 from tinyclaw.agent.start import (
     REPLAY,
     Options,
@@ -35,7 +36,7 @@ from tinyclaw.state.redaction import Masker
 from tinyclaw.state.settings import load_settings
 from tinyclaw.state.snapshot import MAX_STATE_BYTES, Snapshot, SnapshotReader
 from tinyclaw.state.transcript.fold import Conversation, conversation_of
-from tinyclaw.state.transcript.prefixes import PrefixStore
+from tinyclaw.state.transcript.prefixes import Prefix, PrefixStore
 from tinyclaw.state.transcript.sessions import SessionFile, find_session
 from tinyclaw.state.workspace import TRANSCRIPTS
 from tinyclaw.tools._base import load_tools
@@ -64,15 +65,16 @@ def preview(options: Options) -> Preview:
     blocks = Recording.read(session.path, load_image).blocks if session else ()
     conversation = conversation_of(blocks, load_image)
     now = options.clock()
-    snapshot = _snapshot(options, now, conversation)
     prefixes = PrefixStore(folder, workspace.user_dir)
+    prefix = prefixes.load(conversation.prefix) if conversation.prefix else None
+    snapshot = _snapshot(options, now, conversation, prefix)
     model = _model_name(settings.model or conversation.model, options)
     target = target_of(model, settings, limits_file(options).of(model))
     marks = marks_of(settings, target.window_tokens)
     inputs = Inputs(
         snapshot=snapshot,
         conversation=conversation,
-        prefix=prefixes.load(conversation.prefix) if conversation.prefix else None,
+        prefix=prefix,
         sources=load_sources(),
         tools=load_tools().specs(),
         prompts=prompt_loader(workspace.user_dir),
@@ -103,14 +105,14 @@ def preview(options: Options) -> Preview:
     return Preview(working, view, scene, session)
 
 
-def _snapshot(options: Options, now: datetime, conversation: Conversation) -> Snapshot:
+def _snapshot(options: Options, now: datetime, conversation: Conversation, prefix: Prefix | None) -> Snapshot:
     """What the live files say now."""
     workspace = options.workspace
     masker = Masker(options.environment)
     live = LiveFiles(time.time, time.sleep, limit_bytes=MAX_STATE_BYTES)
     reader = SnapshotReader(workspace, live, masker.mask, watched_patterns(load_sources()), time.time)
     facts = Facts(fixed_facts(workspace, now.date().isoformat()), lambda: git_text(workspace.root, masker))
-    return reader.take(facts.get(), conversation.touched)
+    return reader.take(facts.get(), folders_in_sight(conversation, prefix))
 
 
 def recorded_scene(options: Options, recording: Recording, rebuilt: Rebuilt) -> Scene:
@@ -125,7 +127,7 @@ def recorded_scene(options: Options, recording: Recording, rebuilt: Rebuilt) -> 
         prefix=rebuilt.prefix,
         messages=rebuilt.messages,
         manifest=rebuilt.manifest,
-        snapshot=_snapshot(options, options.clock(), rebuilt.conversation),
+        snapshot=_snapshot(options, options.clock(), rebuilt.conversation, rebuilt.prefix),
         prefixes=PrefixStore(workspace.root / TRANSCRIPTS, workspace.user_dir),
         is_exact=rebuilt.is_exact,
     )

@@ -1,7 +1,8 @@
 """What the skills that are active allow: a skill is, from its load_skill call to the end of that turn.
 
-A pure function of the conversation and of the skills' files as they are: it holds after a resume, too, and a file that
-says something else now counts as it is. It only ever narrows; what runs without a question is not decided here.
+A pure function of the conversation and of the skills' files as they are: it holds after a resume, too. A call must be
+allowed by what the skill said when it was loaded and by what its file says now, so that an edit of the file narrows and
+never widens. What runs without a question is not decided here.
 """
 
 from __future__ import annotations
@@ -9,19 +10,27 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinyclaw.agent.session import Session
-from tinyclaw.state.skills import FILE_NAMES, find_skills, skill_of
+from tinyclaw.state.skills import skill_of
 from tinyclaw.state.transcript.content import call_of
 from tinyclaw.state.transcript.fold import Conversation
 from tinyclaw.state.transcript.grammar import Block
-from tinyclaw.tools._skills import LOAD_SKILL, allows
+from tinyclaw.tools._skills import LOAD_SKILL, allows, has_pattern
 from tinyclaw.types import ToolUse
+
+_Allowed = tuple[str, ...] | None
+"""Entries of ``allowed-tools``; None where everything is allowed."""
+_UNCLEAR = "its allowed-tools cannot be understood"
 
 
 class Active(NamedTuple):
-    """A skill that was loaded in the turn that runs; ``path`` is its file, "" where the result no longer says so."""
+    """A skill that was loaded in the turn that runs, and what it ``allowed`` then.
+
+    ``path`` is its SKILL.md, "" where the result no longer says so.
+    """
 
     name: str
     path: str
+    allowed: _Allowed
 
 
 def active_skills(conversation: Conversation) -> tuple[Active, ...]:
@@ -38,35 +47,37 @@ def active_skills(conversation: Conversation) -> tuple[Active, ...]:
         elif block.kind == "tool_result" and not block.attrs.get("is_error"):
             name = names.get(str(block.attrs.get("id")))
             if name is not None:
-                active[Active(name, _path(block))] = None
+                active[Active(name, str(block.attrs.get("skill") or ""), _recorded(block))] = None
     return tuple(active)
 
 
 def refusal(session: Session, call: ToolUse) -> str | None:
     """Why an active skill does not let this call through, for the model; None when all do."""
     for active in active_skills(session.conversation):
-        allowed, why = _allowed(session, active)
-        if allowed is not None and not allows(allowed, call.name, call.input):
-            names = ", ".join(allowed) or f"no tool but {LOAD_SKILL}{why and f' ({why})'}"
-            return session.hints.get("skill_restricts", name=call.name, skill=active.name, allowed=names)
+        then = active.allowed, _UNCLEAR if active.allowed == () else ""
+        for allowed, why in (_now(session, active.path), then):
+            if allowed is not None and not allows(allowed, call.name, call.input):
+                names = ", ".join(allowed) or f"no tool but {LOAD_SKILL}{why and f' ({why})'}"
+                hint = session.hints.get("skill_restricts", name=call.name, skill=active.name, allowed=names)
+                return f"{hint} {session.hints.get('single_commands')}" if has_pattern(allowed, call.name) else hint
     return None
 
 
-def _allowed(session: Session, active: Active) -> tuple[tuple[str, ...] | None, str]:
-    """What the skill allows now, None for everything, and why it is nothing where that is its file's fault."""
-    if active.path:
-        file = session.reader.file(active.path)
-        skill = skill_of(file) if file is not None else None
-    else:
-        skill = find_skills(session.workspace, session.masker.mask).find(active.name)
-    if skill is None:
+def _recorded(result: Block) -> _Allowed:
+    if "allowed" not in result.attrs:
+        return None
+    entries = result.attrs["allowed"]
+    return tuple(each for each in entries if isinstance(each, str)) if isinstance(entries, list) else ()
+
+
+def _now(session: Session, path: str) -> tuple[_Allowed, str]:
+    """What the skill's file allows now, and why it is nothing where that is the file's fault."""
+    if not path:
+        return (), "the result of loading it no longer says which file it is"
+    file = session.reader.file(path)
+    if file is None:
         return (), "its file is gone"
+    skill = skill_of(file)
     if skill.problem is not None:
         return (), str(skill.problem)
-    return skill.allowed, "its allowed-tools cannot be understood" if skill.allowed == () else ""
-
-
-def _path(result: Block) -> str:
-    revisions = result.attrs.get("revisions")
-    paths = revisions if isinstance(revisions, dict) else {}
-    return next((path for path in paths if path.rpartition("/")[2] in FILE_NAMES), "")
+    return skill.allowed, _UNCLEAR if skill.allowed == () else ""

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from tinyclaw.agent.budgets import Budgets
 from tinyclaw.agent.facts import Facts
 from tinyclaw.agent.hints import Hints
+from tinyclaw.agent.sight import folders_in_sight
 from tinyclaw.agent.spending import Allowance
 from tinyclaw.context.clearing import WaterMarks
 from tinyclaw.context.compiler import Inputs, Target, WorkingSet, compile_request
@@ -194,7 +195,7 @@ class Session:
 
     def snapshot(self) -> Snapshot:
         """What the files say now."""
-        snapshot = self.reader.take(self.facts.get(), self.conversation.touched)
+        snapshot = self.reader.take(self.facts.get(), self._in_sight())
         self._live = frozenset(file.path for file in snapshot.files(*snapshot.found)) | {PLAN, TODO}
         return snapshot
 
@@ -267,7 +268,7 @@ class Session:
     def before_command(self) -> None:
         """Remember the live documents, so that a change during a command is told from one before it."""
         if self._before_command is None:
-            self._before_command = self.reader.take_documents(self.conversation.touched)
+            self._before_command = self.reader.take_documents(self._in_sight())
 
     def after_call(self, arguments: Mapping[str, Any], output: ToolOutput) -> None:
         """Take in what a call has changed: own writes need not be waited for, git is asked again after its commands."""
@@ -292,6 +293,9 @@ class Session:
         self.jobs.close()
         self._note_rescued(last=True)
         self.transcript.close()
+
+    def _in_sight(self) -> tuple[str, ...]:
+        return folders_in_sight(self.conversation, self._pinned())
 
     def _pinned(self) -> Prefix | None:
         return self.prefixes.load(self.conversation.prefix) if self.conversation.prefix else None

@@ -15,10 +15,10 @@ import click
 from tinyclaw.cli._here import here, workspace_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from tinyclaw.state.skill_check import Verdict
-    from tinyclaw.state.skills import Catalog
+    from tinyclaw.state.skills import Catalog, Skill
     from tinyclaw.state.workspace import Workspace
     from tinyclaw.types import Diagnostic
 
@@ -41,7 +41,7 @@ def list_(directory: str | None) -> int:
         click.echo(line.rstrip())
     if not rows:
         click.echo("there is no skill", err=True)
-    _say(catalog.faults)
+    _say([*catalog.faults, *_foreign(catalog.skills)])
     return 0
 
 
@@ -51,33 +51,46 @@ def list_(directory: str | None) -> int:
 def check(paths: tuple[str, ...], directory: str | None) -> int:
     """What the spec says is wrong with the skills in these folders, or in all, each with its mend.
 
+    A folder is that of a skill, or one in which folders of skills lie.
+
     As strict as the spec's reference validator; a skill that fails may be loaded all the same. What is right but may
     not mean what you think goes to stderr. Exit code 1 when anything is wrong.
     """
+    from itertools import chain
+
     from tinyclaw.state.skill_check import validate_all
     from tinyclaw.state.skills import Catalog
     from tinyclaw.width import one_line
 
     workspace = here(directory)
-    verdicts = list(map(_verdict, paths) if paths else validate_all(workspace))
+    verdicts = list(chain.from_iterable(map(_verdicts, paths)) if paths else validate_all(workspace))
     catalog = Catalog() if paths else _catalog(workspace)
     faults = [*(fault for verdict in verdicts for fault in verdict.faults), *catalog.misplaced]
     for fault in faults:
         click.echo(one_line(str(fault)))
-    _say([*(note for verdict in verdicts for note in verdict.notes), *catalog.collisions])
+    notes = [note for verdict in verdicts for note in verdict.notes]
+    _say([*notes, *_foreign(verdict.skill for verdict in verdicts if verdict.skill), *catalog.collisions])
     if not faults:
         click.echo(f"{len(verdicts)} skill{'' if len(verdicts) == 1 else 's'} checked, all well", err=True)
     return 1 if faults else 0
 
 
-def _verdict(path: str) -> Verdict:
-    """Of one skill, named by its folder or its SKILL.md."""
-    from tinyclaw.state.skill_check import validate
+def _verdicts(path: str) -> Iterator[Verdict]:
+    """Of a skill that is named by its folder or its SKILL.md, or of those in a folder of such folders."""
+    from tinyclaw.state.skill_check import validate_named
     from tinyclaw.state.skills import FILE_NAMES
 
     named = Path(path)
     folder = named.parent if named.name in FILE_NAMES else named
-    return validate(folder if folder.name not in ("", "..") else folder.resolve(), str(folder))
+    return validate_named(folder if folder.name not in ("", "..") else folder.resolve(), str(folder))
+
+
+def _foreign(skills: Iterable[Skill]) -> Iterator[Diagnostic]:
+    from tinyclaw.tools._base import load_tools
+    from tinyclaw.tools._skills import foreign_tools
+
+    tools = load_tools().tools
+    return filter(None, (foreign_tools(skill, tools) for skill in skills))
 
 
 def _catalog(workspace: Workspace) -> Catalog:

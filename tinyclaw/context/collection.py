@@ -35,7 +35,7 @@ class Collected:
     """What the sources say now.
 
     ``left_out`` holds the manifest's entries of pieces and sources that are not in, by id. Of the files in
-    ``unknown`` nothing can be said now, because their source failed: what was said last stands.
+    ``unknown`` nothing can be said now, because their source failed or has no room: what was said last stands.
     """
 
     parts: tuple[Part, ...]
@@ -63,6 +63,7 @@ def collect(sources: Sequence[Source], context: SourceContext) -> Collected:
         if source.required and not pieces:
             raise StateError(f"the prompt's part {source.name} has nothing to say, and no request goes without it")
         for part in (Part(source, piece) for piece in pieces):
+            unknown.update(part.piece.unsaid)
             if part.piece.text.strip():
                 parts.append(part)
             elif part.is_required:

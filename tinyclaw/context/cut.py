@@ -42,6 +42,12 @@ def cut_file(file: StateFile, limit_bytes: int, *, limit_lines: int | None = Non
     return Cut(f"({file.path}: {fault})\n\n{shown.text}", shown.lines, "; ".join(filter(None, (note, shown.note))))
 
 
+def least_bytes(file: StateFile) -> int:
+    """Room in which ``cut_file`` can say at least that the file was cut, and what is wrong with it."""
+    said = f"{file.path}{file.problem.message}{file.problem.mend}" if file.problem else ""
+    return _NOTICE_BYTES + len(f"{file.path}{said}".encode())
+
+
 @lru_cache(maxsize=64)
 def cut(text: str, limit_bytes: int, path: str, *, limit_lines: int | None = None, setting: str = "") -> Cut:
     """The first lines of ``text`` that fit; a notice names the size, what is shown and where the rest is.

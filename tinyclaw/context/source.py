@@ -51,7 +51,8 @@ class Piece:
     ``lines`` says which lines of the file are in, ``note`` what was cut and why. A blank ``text`` with a note is
     left out for that reason. ``private`` text comes from the user level and is not written into the workspace.
     ``priority`` and ``required`` are the source's where they are None. ``arrives``: the file comes into sight by what
-    the agent does or another file imports, so that its first statement is nobody's change.
+    the agent does or another file imports, so that its first statement is nobody's change. ``unsaid`` are files for
+    which there is no room at all: what was said of them last stands.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Piece:
     priority: int | None = None
     required: bool | None = None
     arrives: bool = False
+    unsaid: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ class Importing:
     """The imports of one snapshot.
 
     ``read`` gives the file at a path, None where there is none. ``stated`` are the real places of files that enter the
-    prompt by themselves: importing those says nothing new.
+    prompt by themselves: importing those says nothing new. ``is_ignored`` says of a file of the workspace whether git
+    ignores it.
 
     Attributes:
         importers: who imported a file, by path.
@@ -37,13 +38,18 @@ class Importing:
     """
 
     def __init__(
-        self, workspace: Workspace, read: Callable[[Path, bool], StateFile | None], stated: Iterable[str]
+        self,
+        workspace: Workspace,
+        read: Callable[[Path, bool], StateFile | None],
+        stated: Iterable[str],
+        is_ignored: Callable[[StateFile], bool],
     ) -> None:
         self.importers: dict[str, str] = {}
         self.faults: list[Diagnostic] = []
         self._workspace = workspace
         self._read = read
         self._places = set(stated)
+        self._is_ignored = is_ignored
         self._left = MAX_IMPORTS
         self._left_bytes = MAX_BYTES
 
@@ -92,8 +98,11 @@ class Importing:
             return "is not there"
         if found.problem is not None and not found.text:
             return found.problem.message.removesuffix("; move it away")
-        is_own = not found.private and _CLOSED & set(Path(found.place).relative_to(self._workspace.root).parts)
-        return "lies in a folder of git's or tinyclaw's own, and is not read" if is_own else ""
+        if found.private:
+            return ""
+        if _CLOSED & set(Path(found.place).relative_to(self._workspace.root).parts):
+            return "lies in a folder of git's or tinyclaw's own, and is not read"
+        return "is ignored by git, and is not read" if self._is_ignored(found) else ""
 
 
 @lru_cache(maxsize=1024)

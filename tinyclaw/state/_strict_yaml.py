@@ -56,13 +56,20 @@ def read_strict_block(text: str) -> StrictBlock:
         block.faults.append(Fault(0, "the frontmatter holds no fields", 'write "name: value" lines'))
     else:
         reader = _Reader(iter(content), block.faults)
-        block.fields = reader.mapping(next(reader.events), 0, block.lines)
+        try:
+            block.fields = reader.mapping(next(reader.events), 0, block.lines)
+        except _TooDeep as error:
+            block.faults.append(Fault(error.args[0], "is nested too deeply", "flatten it"))
     return block
+
+
+class _TooDeep(Exception):
+    """Something in this line is nested deeper than is read."""
 
 
 @dataclass
 class _Reader:
-    """Builds values from events and notes what is not accepted."""
+    """Builds values from events and notes what is not accepted. Raises: _TooDeep."""
 
     events: Iterator[Any]
     faults: list[Fault]
@@ -101,14 +108,14 @@ class _Reader:
         return str(event.value).translate(_BACK) if kind == "Scalar" else ""
 
     def _check(self, event: Any, depth: int) -> None:
+        if depth >= _MAX_DEPTH:
+            raise _TooDeep(event.start_mark.line)
         if _kind(event) == "Alias":
             self._fault(event, "begins with *, which is a YAML alias", "quote the value")
         elif event.anchor is not None or event.tag is not None:
             self._fault(event, "begins with & or !, which YAML takes for an anchor or a tag", "quote the value")
         elif getattr(event, "flow_style", False):
             self._fault(event, "is in brackets or braces, which strict readers refuse", "write it as text, or in lines")
-        elif depth == _MAX_DEPTH:
-            self._fault(event, "is nested too deeply", "flatten it")
 
     def _fault(self, event: Any, message: str, mend: str) -> None:
         self.faults.append(Fault(event.start_mark.line, message, mend))

@@ -1,13 +1,14 @@
 """Which folders below the root may bring instructions of their own: those on the way to what the agent has touched.
 
 None of git's, tinyclaw's or a package manager's own, none that a ``.gitignore`` leaves out, and none of the chain,
-which is read anyway. Each folder costs one stat, for its ``.gitignore``.
+which is read anyway. Each folder costs one stat, for its ``.gitignore``. What a touch or an import would bring in is
+asked after by itself, too: a file may be ignored in a folder that is not.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from tinyclaw.state.workspace import MEMORY_INDEX, OUTPUTS, OWN_FOLDER, TRANSCRI
 
 MOST_FOLDERS = 200
 """So many folders are looked into; each costs three stats before every request."""
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 CLOSED = frozenset({".git", "node_modules", TRANSCRIPTS, OUTPUTS, OWN_FOLDER, MEMORY_INDEX.split("/", 1)[0]})
 """Names of folders in and below which nobody's instructions stand."""
 
@@ -49,46 +51,102 @@ def _steps(folder: str) -> Iterator[str]:
     parts = folder.split("/")
     is_path = folder.isprintable() and not {"", ".", ".."} & set(parts)
     if is_path and not CLOSED & set(parts):
-        yield from ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+        yield from _steps_to(folder)
 
 
-class NestedFolders:
-    """Asks the ``.gitignore`` files of one workspace; keeps their rules for as long as they stand."""
+def _steps_to(folder: str) -> Iterator[str]:
+    """The folders on the way from the root, the root left out, the folder itself included."""
+    parts = folder.split("/") if folder else []
+    yield from ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
 
-    def __init__(self, workspace: Workspace, now: Callable[[], float]) -> None:
-        self._workspace = workspace
+
+def folders_of(paths: Iterable[str]) -> Iterator[str]:
+    """The folders of those of ``paths`` that are instructions of a folder below the root."""
+    for folder, _, name in (path.rpartition("/") for path in paths):
+        if folder and name in INSTRUCTIONS and not folder.startswith("~"):
+            yield folder
+
+
+class IgnoreFiles:
+    """The ``.gitignore`` files of one workspace; keeps their rules for as long as they stand."""
+
+    def __init__(self, root: Path, now: Callable[[], float]) -> None:
+        self._root = str(root)
         self._now = now
         self._known: dict[str, tuple[Signature | None, float, Rules]] = {}
-        self._paths: dict[str, Path] = {}
 
-    def of(self, touched: tuple[str, ...]) -> list[Path]:
-        """The folders to look into, those above a folder before it."""
-        if not touched:
-            return []
-        chain = self._workspace.chain()
-        rules = (self._rules("", IGNORE_FILE), self._rules("", ".git/info/exclude"))
-        open_folders: dict[str, tuple[Rules, ...]] = {"": rules}
-        for folder in ways_to(touched).folders:
-            above, _, name = folder.rpartition("/")
-            rules_above = open_folders.get(above)
-            if rules_above is not None and not is_ignored(rules_above, folder, name, is_folder=True):
-                open_folders[folder] = (self._rules(folder, f"{folder}/{IGNORE_FILE}"), *rules_above)
-        return [path for folder in open_folders if (path := self._path(folder)) not in chain]
-
-    def _path(self, folder: str) -> Path:
-        if folder not in self._paths:
-            self._paths[folder] = self._workspace.root / folder
-        return self._paths[folder]
+    def look(self) -> Ignored:
+        """What they leave out now."""
+        return Ignored(self._rules)
 
     def _rules(self, folder: str, file: str) -> Rules:
-        root = str(self._workspace.root)
         try:
-            seen = signature(os.lstat(f"{root}/{file}"))
+            seen = signature(os.lstat(f"{self._root}/{file}"))
         except (OSError, ValueError):
             seen = None
         known = self._known.get(file)
         if known and known[0] == seen and not (seen and is_racy(seen, known[1])):
             return known[2]
-        rules = Rules(folder, "") if seen is None else read_rules(root, folder, file)
+        rules = Rules(folder, "") if seen is None else read_rules(self._root, folder, file)
         self._known[file] = (seen, self._now(), rules)
         return rules
+
+
+class Ignored:
+    """What git ignores, as of one moment: each ``.gitignore`` is looked at once. Paths are from the root."""
+
+    def __init__(self, rules: Callable[[str, str], Rules]) -> None:
+        self._rules = rules
+        self._chains: dict[str, tuple[Rules, ...] | None] = {}
+
+    def has_folder(self, folder: str) -> bool:
+        """Whether the folder is ignored, or lies in one that is."""
+        return self._chain(folder) is None
+
+    def has(self, path: str) -> bool:
+        """Whether the file is ignored, or lies in a folder that is."""
+        folder, _, name = path.rpartition("/")
+        chain = self._chain(folder)
+        return chain is None or is_ignored(chain, path, name, is_folder=False)
+
+    def _chain(self, folder: str) -> tuple[Rules, ...] | None:
+        """The rules that hold in a folder, the nearer first; None where those above ignore it."""
+        if folder in self._chains:
+            return self._chains[folder]
+        chain: tuple[Rules, ...] | None = self._top()
+        for step in _steps_to(folder):
+            if step not in self._chains:
+                self._chains[step] = self._below(chain, step)
+            chain = self._chains[step]
+        return chain
+
+    def _top(self) -> tuple[Rules, ...] | None:
+        if "" not in self._chains:
+            self._chains[""] = (self._rules("", IGNORE_FILE), self._rules("", ".git/info/exclude"))
+        return self._chains[""]
+
+    def _below(self, above: tuple[Rules, ...] | None, folder: str) -> tuple[Rules, ...] | None:
+        if above is None or is_ignored(above, folder, folder.rpartition("/")[2], is_folder=True):
+            return None
+        return (self._rules(folder, f"{folder}/{IGNORE_FILE}"), *above)
+
+
+class NestedFolders:
+    """Knows the folders of one workspace into which to look."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._paths: dict[str, Path] = {}
+
+    def of(self, touched: tuple[str, ...], ignored: Ignored) -> list[Path]:
+        """The folders to look into, those above a folder before it."""
+        if not touched:
+            return []
+        chain = self._workspace.chain()
+        folders = ["", *(folder for folder in ways_to(touched).folders if not ignored.has_folder(folder))]
+        return [path for folder in folders if (path := self._path(folder)) not in chain]
+
+    def _path(self, folder: str) -> Path:
+        if folder not in self._paths:
+            self._paths[folder] = self._workspace.root / folder
+        return self._paths[folder]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tinyclaw.errors import StateError
 from tinyclaw.state.documents import StrictHead, read_strictly
 from tinyclaw.state.files import read, revision_of
-from tinyclaw.state.skills import FILE_NAMES, name_faults, normal, skill_folders, skill_of
+from tinyclaw.state.skills import FILE_NAMES, Skill, listed, name_faults, normal, skill_folders, skill_of
 from tinyclaw.state.snapshot import MAX_STATE_BYTES, StateFile
 from tinyclaw.state.workspace import Workspace
 from tinyclaw.types import Diagnostic
@@ -25,10 +25,14 @@ FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowe
 
 
 class Verdict(NamedTuple):
-    """What is wrong with a skill, and what is right but may not mean what its author thinks."""
+    """What is wrong with a skill, and what is right but may not mean what its author thinks.
+
+    ``skill`` is the skill as it is loaded, where nothing is wrong.
+    """
 
     faults: tuple[Diagnostic, ...]
     notes: tuple[Diagnostic, ...] = ()
+    skill: Skill | None = None
 
 
 def validate(folder: Path, shown: str = "", within: Path | None = None) -> Verdict:
@@ -60,7 +64,20 @@ def validate(folder: Path, shown: str = "", within: Path | None = None) -> Verdi
         return Verdict(tuple(sorted(faults, key=lambda fault: fault.line or 0)), head.notes)
     text = data.decode().replace("\r\n", "\n").replace("\r", "\n")
     loaded = skill_of(StateFile(name, text, revision_of(data)))
-    return Verdict((), (*head.notes, *loaded.diagnostics))
+    return Verdict((), (*head.notes, *loaded.diagnostics), loaded)
+
+
+def validate_named(folder: Path, shown: str) -> Iterator[Verdict]:
+    """Check the skill in ``folder`` or, where it is none, each skill in the folders that lie in it."""
+    below = [] if _is_skill(folder) else [path for path in listed(folder) if _is_skill(path)]
+    for path in below:
+        yield validate(path, f"{shown}/{path.name}", Path(os.path.realpath(folder)))
+    if not below:
+        yield validate(folder, shown)
+
+
+def _is_skill(folder: Path) -> bool:
+    return any(os.path.lexists(folder / name) for name in FILE_NAMES)
 
 
 def validate_all(workspace: Workspace) -> Iterator[Verdict]:

@@ -11,12 +11,13 @@ import os
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
+from tinyclaw.state._allowed_tools import allowed_tools
 from tinyclaw.state.documents import Document
 from tinyclaw.state.live import LiveFiles
 from tinyclaw.state.snapshot import CHAIN, MAX_STATE_BYTES, USER, Snapshot, SnapshotReader, StateFile
@@ -35,13 +36,6 @@ _MISPLACED = tuple(folder + "/" + f"|{folder.rpartition(':')[2]}/".join(FILE_NAM
 PATTERNS = (*_SKILLS, *_MISPLACED)
 """What a snapshot must hold for ``catalog_of``."""
 
-_ALLOWED = "allowed-tools"
-_MENTION = r"[\"']?allowed[-_ ]?tools\b"
-_MENTIONED = re.compile(rf"(?im)^[ \t]*{_MENTION}")
-_AS_FIELD = re.compile(rf"(?im)^[ \t]*{_MENTION}[\"']?[ \t]*:")
-_AT_TOP = re.compile(rf"(?im)^{_MENTION}[\"']?[ \t]*:")
-_SEPARATORS = re.compile(r"[-_ ]")
-_ENTRY = re.compile(r"[^\s,()]+(?:\([^()]*\))?")
 _MOST_FOUND = 10_000
 _WORD = re.compile(r"\w+")
 
@@ -124,12 +118,13 @@ def skill_folders(workspace: Workspace) -> Iterator[tuple[Path, str]]:
     """Every folder, or link, in which a skill is looked for, nearest first, and how it is called."""
     for base in reversed(workspace.chain()):
         for place in PLACES:
-            yield from ((path, workspace.relative(path)) for path in _listed(base / place))
-    for path in _listed(workspace.user_dir / "skills"):
+            yield from ((path, workspace.relative(path)) for path in listed(base / place))
+    for path in listed(workspace.user_dir / "skills"):
         yield path, f"~/{path.relative_to(workspace.user_dir).as_posix()}"
 
 
-def _listed(place: Path) -> list[Path]:
+def listed(place: Path) -> list[Path]:
+    """The folders in ``place``, and the links, by name; hidden ones left out."""
     try:
         with os.scandir(place) as entries:
             names = sorted(each.name for each in entries if each.is_dir(follow_symlinks=False) or each.is_symlink())
@@ -187,7 +182,7 @@ def skill_of(file: StateFile) -> Skill:
         problem = replace(file.problem, path=one_line(file.path))
         return Skill(folder, "", file.path, "", file.private, file.revision, (), problem, (problem,))
     document = Document.parse(file.text.encode(), one_line(file.path))
-    allowed = _allowed(document)
+    allowed = allowed_tools(document)
     if document.fields:
         name = _name(document, folder)
         if "description" not in document.fields:
@@ -260,31 +255,3 @@ def _name(document: Document, folder: str) -> str:
     if name != normal(folder):
         document.complain("name", f'is called "{name}" and its folder "{folder}"', "give both the same name")
     return name
-
-
-def _allowed(document: Document) -> tuple[str, ...] | None:
-    """The entries of ``allowed-tools``; empty, with a diagnostic, for what may mean that but cannot be understood."""
-    is_framed = document.body != document.text
-    head = document.text.removesuffix(document.body) if is_framed else document.text
-    names = [name for name in document.fields if _SEPARATORS.sub("", name.casefold()) == "allowedtools"]
-    is_hidden = _AS_FIELD.search(head) if not is_framed else document.diagnostics and _MENTIONED.search(head)
-    if not names and not is_hidden:
-        return None
-    is_clear = len(names) == 1 and len(_AT_TOP.findall(head)) <= 1
-    entries = tuple(_entries(document.fields[names[0]])) if is_clear else ()
-    if not entries:
-        place = names[0] if names else _ALLOWED
-        mend = 'write it once, as in "allowed-tools: Read Bash(git:*)"'
-        document.complain(place, "allowed-tools cannot be understood, so while it is active no tool is allowed", mend)
-    return entries
-
-
-def _entries(value: object) -> Iterable[str]:
-    """The entries of a text with blanks or commas between them, or of a list of such texts; none if in doubt."""
-    texts = value if isinstance(value, list) else [value]
-    entries: list[str] = []
-    for text in texts:
-        if not isinstance(text, str) or _ENTRY.sub("", text).strip(", \t\n"):
-            return ()
-        entries += _ENTRY.findall(text)
-    return entries

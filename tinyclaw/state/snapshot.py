@@ -5,6 +5,7 @@ the user level), ``chain:AGENTS.md|CLAUDE.md`` (in each folder from the root to 
 first name that is there), ``nested:AGENTS.md|CLAUDE.md`` (the same in each folder below the root that the agent has
 touched), ``notes/*.md`` or ``chain:skills/*/SKILL.md`` (a folder of records, of which no more than ``MAX_RECORDS`` are
 read). With ``@`` before a pattern come the files that its files import, each before its importer, and no file twice.
+What a touch or an import would bring in and git ignores is left out.
 Nothing here is proportional to the workspace: only the named files and folders are looked at, and a file that has not
 changed costs one stat.
 """
@@ -15,7 +16,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import filterfalse, islice
 from operator import attrgetter
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from tinyclaw.state._reading import Signature
 from tinyclaw.state.files import FileRead
 from tinyclaw.state.imports import Import, find_imports
 from tinyclaw.state.live import RACY_SECONDS, LiveFiles, is_racy
-from tinyclaw.state.nested import NestedFolders, ways_to
+from tinyclaw.state.nested import Ignored, IgnoreFiles, NestedFolders, ways_to
 from tinyclaw.state.workspace import Workspace
 from tinyclaw.types import Diagnostic
 
@@ -104,7 +105,8 @@ class SnapshotReader:
         self._now = now
         self._live = live
         self._mask = mask
-        self._nested = NestedFolders(workspace, now)
+        self._nested = NestedFolders(workspace)
+        self._ignore_files = IgnoreFiles(workspace.root, now)
         self._patterns = {pattern: _Pattern.of(pattern, workspace, max_records) for pattern in patterns}
         self._decoded: dict[bool, dict[Path, tuple[FileRead, StateFile | None]]] = {False: {}, True: {}}
 
@@ -136,9 +138,10 @@ class SnapshotReader:
         self._live.wrote(self._workspace.root / path, revision)
 
     def _taken(self, names: Sequence[str], touched: tuple[str, ...], facts: Mapping[str, str]) -> Snapshot:
-        found = {name: tuple(self._find(name, touched)) for name in names}
+        ignored = self._ignore_files.look()
+        found = {name: tuple(self._find(name, touched, ignored)) for name in names}
         unread = {name: self._patterns[name].unread for name in names}
-        importing = Importing(self._workspace, self._file, self._stated(found))
+        importing = Importing(self._workspace, self._file, self._stated(found), self._is_ignored(ignored))
         following = [each for each in names if each.startswith(IMPORTS)]
         for pattern in following:
             if not _is_nested(pattern):  # claimed first: what the agent's ways bring in later changes nothing before
@@ -162,14 +165,24 @@ class SnapshotReader:
                 yield str(self._workspace.root / pattern)
                 yield from (file.place for file in found[pattern])
 
-    def _find(self, name: str, touched: tuple[str, ...]) -> Iterator[StateFile]:
+    def _is_ignored(self, ignored: Ignored) -> Callable[[StateFile], bool]:
+        """Asks whether git ignores a file of the workspace, or the place to which it leads."""
+
+        def is_ignored(file: StateFile) -> bool:
+            return ignored.has(file.path) or ignored.has(self._workspace.relative(Path(file.place)))
+
+        return is_ignored
+
+    def _find(self, name: str, touched: tuple[str, ...], ignored: Ignored) -> Iterator[StateFile]:
         pattern = self._patterns[name]
         for folder in pattern.folders:
             yield from self._records(folder, pattern.private)
         for paths in pattern.paths:
             yield from islice(self._files(paths, pattern.private), 1)
-        for place in self._nested.of(touched) if _is_nested(name) else ():
-            yield from islice(self._files(_named(place, name.partition(":")[2]), pattern.private), 1)
+        is_ignored = self._is_ignored(ignored)
+        for place in self._nested.of(touched, ignored) if _is_nested(name) else ():
+            files = self._files(_named(place, name.partition(":")[2]), pattern.private)
+            yield from islice(filterfalse(is_ignored, files), 1)
 
     def _records(self, folder: _Folder, private: bool) -> Sequence[StateFile]:
         """The files of a folder of records. There may be hundreds, so what stands costs a stat each and no more."""

@@ -16,6 +16,8 @@ from typing import Any
 from tinyclaw.errors import ToolError
 from tinyclaw.state.skills import FILE_NAMES, Catalog, Skill, find_skills
 from tinyclaw.tools._base import ToolContext
+from tinyclaw.types import Diagnostic
+from tinyclaw.width import one_line
 
 LOAD_SKILL = "load_skill"
 _NEAR = 5
@@ -82,6 +84,23 @@ def resources(folder: Path) -> tuple[list[str], bool]:
 def allows(entries: Iterable[str], name: str, arguments: Mapping[str, Any]) -> bool:
     """Whether one of the entries of ``allowed-tools`` lets this call through."""
     return name == LOAD_SKILL or any(_lets_through(entry, name, arguments) for entry in entries)
+
+
+def has_pattern(entries: Iterable[str], name: str) -> bool:
+    """Whether one of the entries allows the tool of that name for some of its calls only."""
+    parts = filter(None, map(_ENTRY.fullmatch, entries))
+    return any(each[1].casefold() == name.casefold() and each[2] not in (None, "*") for each in parts)
+
+
+def foreign_tools(skill: Skill, known: Iterable[str]) -> Diagnostic | None:
+    """A note about entries of ``allowed-tools`` that name none of the ``known`` tools; they let nothing through."""
+    ours = {name.casefold() for name in known}
+    names = dict.fromkeys(entry.partition("(")[0] for entry in skill.allowed or ())
+    foreign = [one_line(name)[:_NEAR_CHARS] for name in names if name.casefold() not in ours]
+    if not foreign:
+        return None
+    message = f"allows {'a tool that is' if len(foreign) == 1 else 'tools that are'} not here: {', '.join(foreign)}"
+    return Diagnostic(one_line(skill.path), None, message, "correct it where a tool of tinyclaw's is meant")
 
 
 def _lets_through(entry: str, name: str, arguments: Mapping[str, Any]) -> bool:

@@ -35,7 +35,7 @@ def load_skill(
     if not skill.private and there.revision == skill.revision:
         ctx.ledger.note(skill.path, there)
     text = "\n".join([*_head(ctx, skill, folder), "", skill.body])
-    return _output(text, skill.path, {skill.path: skill.revision})
+    return _output(skill, text, skill.path, {skill.path: skill.revision})
 
 
 def _head(ctx: ToolContext, skill: Skill, folder: Path) -> Iterator[str]:
@@ -67,7 +67,7 @@ def _file(ctx: ToolContext, skill: Skill, folder: Path, name: str) -> ToolOutput
     if not skill.private:
         ctx.ledger.note(ctx.workspace.relative(inside), there)
     known = {} if skill.private else {ctx.workspace.relative(inside): there.revision}
-    return _output(ctx.mask(text_shown(decode(there.data).text)), shown, known)
+    return _output(skill, ctx.mask(text_shown(decode(there.data).text)), shown, known)
 
 
 def _read(path: Path) -> FileRead:
@@ -77,6 +77,12 @@ def _read(path: Path) -> FileRead:
         raise ToolError(str(error)) from error
 
 
-def _output(text: str, shown: str, revisions: dict[str, str]) -> ToolOutput:
-    is_page = len(text.encode("utf-8", "replace")) <= PAGE_BYTES
-    return ToolOutput(text, revisions=revisions, paged=is_page, summary=one_line(shown))
+def _output(skill: Skill, text: str, shown: str, revisions: dict[str, str]) -> ToolOutput:
+    return ToolOutput(
+        text,
+        revisions=revisions,
+        paged=len(text.encode("utf-8", "replace")) <= PAGE_BYTES,
+        summary=one_line(shown),
+        skill=skill.path,
+        allowed=skill.allowed,
+    )

@@ -186,8 +186,10 @@ def test_files_that_stand_are_not_read_again_and_one_change_costs_one_reading(ca
 
 def test_a_cache_that_is_damaged_while_it_is_used_is_made_anew(root: Path, cache: Path):
     memory = memory_in(root, cache)
+    memory.files.path.mkdir()
     for number in range(300):
-        save(memory, note(f"note {number}", f"word{number} " * 50))
+        text = f"word{number} " * 50
+        (memory.files.path / f"n{number}.md").write_text(f"---\nname: note {number}\ncreated: {NOW}\n---\n{text}\n")
     assert memory.search("word7", 5).total == 1
     with cache.open("r+b") as file:
         for place in range(4_096, cache.stat().st_size, 8_192):

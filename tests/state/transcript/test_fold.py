@@ -440,12 +440,13 @@ def test_the_touched_folders_are_those_that_results_name_in_order_and_once():
     conversation = conversation_of(
         [
             said(1, "go"),
-            *(call(2, identity) for identity in ("t1", "t2", "t3", "t4", "t5")),
+            *(call(2, identity) for identity in ("t1", "t2", "t3", "t4", "t5", "t6")),
             looked(3, "t2", folder="b"),
             looked(3, "t1", revisions={"a/in/x.py": "0", "top.py": "0"}),
             looked(3, "t3", folder="c", is_error=True),
             looked(3, "t4", folder="a/in", revisions={"b/y.py": "0"}),
             looked(3, "t5", folder=["d"], revisions=["e/f"]),
+            looked(3, "t6", revisions={"~/skills/look/SKILL.md": "0"}),
         ]
     )
     assert conversation.touched == ("b", "a/in")

@@ -50,8 +50,11 @@ def reply_block(content: Content, message: int, model: str, headline: str = "") 
 
 
 def result_block(call: str, message: int, text: str, *, name: str, is_error: bool = False, **facts: Any) -> Block:
-    """The answer to the call with id ``call``. ``facts`` are kept when they are not empty (ms, revisions)."""
-    kept = {key: value for key, value in facts.items() if value}
+    """The answer to the call with id ``call``. ``facts`` are kept when they are not empty (ms, revisions).
+
+    ``allowed`` is kept when it is not None: an empty list allows nothing.
+    """
+    kept = {key: value for key, value in facts.items() if value or (key == "allowed" and value is not None)}
     error = {"is_error": True} if is_error else {}
     return Block(
         "tool_result", {"m": message, "id": call, **error, **kept}, text, heading=heading(3, f"result of {name}")

@@ -100,12 +100,13 @@ def call_ids(groups: Iterable[Group]) -> Iterator[str]:
 
 
 def _folders(result: Block) -> Iterator[str]:
-    """Where a call looked or worked; nowhere when it failed."""
+    """Where in the workspace a call looked or worked; nowhere when it failed."""
     if result.kind != "tool_result" or result.attrs.get("is_error") is True:
         return
     revisions, folder = result.attrs.get("revisions"), result.attrs.get("folder")
     for path in revisions if isinstance(revisions, dict) else ():
-        yield path.rpartition("/")[0]
+        if not path.startswith("~/"):
+            yield path.rpartition("/")[0]
     if isinstance(folder, str):
         yield folder
 
