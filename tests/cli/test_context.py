@@ -7,6 +7,7 @@ import pytest
 
 from tests.cli.process import tinyclaw
 from tests.cli.recording import record
+from tests.cli.turns import turn_in
 from tests.messages_api import reply
 
 
@@ -37,7 +38,7 @@ def test_context_shows_each_part_with_file_lines_revision_and_tokens(filled):
 
 def test_the_rows_add_up_to_the_total_and_what_is_stated_names_its_file(filled, api):
     server = api([reply("Done.")])
-    tinyclaw("run", "go", cwd=filled, ANTHROPIC_BASE_URL=server.url, ANTHROPIC_API_KEY="x")
+    turn_in(filled, server, "go")
     shown = tinyclaw("context", cwd=filled).stdout
     rows = rows_of(shown)
     tokens = {name: int(row["tokens"].replace(",", "")) for name, row in rows.items()}
@@ -57,7 +58,7 @@ def test_the_table_tells_what_the_cache_holds_and_the_bar_is_to_scale(filled, ap
     server = api([reply(tools=[("read", {"path": "a.txt"})]), reply("Done.")])
     more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
     assert {row["cached"] for row in rows_of(tinyclaw("context", cwd=filled, **more).stdout).values()} == {"no"}
-    tinyclaw("run", "go", cwd=filled, **more)
+    turn_in(filled, server, "go")
     shown = tinyclaw("context", cwd=filled, **more).stdout
     rows = rows_of(shown)
     assert (rows["tools"]["cached"], rows["  read a.txt"]["cached"], rows["  what the model said"]["cached"]) == (
@@ -79,7 +80,7 @@ def test_the_table_tells_what_the_cache_holds_and_the_bar_is_to_scale(filled, ap
 def test_what_was_sent_again_is_explained(filled, api):
     server = api([reply("Done.")] * 2)
     more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
-    tinyclaw("run", "go", cwd=filled, **more)
+    turn_in(filled, server, "go")
     tinyclaw("run", "--resume", "last", "-m", "claude-opus-5-5", "on", cwd=filled, **more)
     second = tinyclaw("context", "--request", "2", cwd=filled).stdout.splitlines()[1]
     assert re.fullmatch(
@@ -110,8 +111,7 @@ def test_looking_writes_nothing(filled):
 def test_prompt_gives_every_request_equal_as_json_to_what_the_server_got(filled, api):
     (filled / "a.txt").write_text("x\n")
     server = api([reply("Look.", tools=[("read", {"path": "a.txt"})]), reply("Done.")])
-    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
-    assert tinyclaw("run", "go", cwd=filled, **more).returncode == 0
+    turn_in(filled, server, "go")
     for number, body in enumerate(server.requests, 1):
         shown = tinyclaw("prompt", "--request", str(number), cwd=filled)
         request = json.loads(shown.stdout)
@@ -154,8 +154,7 @@ def test_what_a_clear_and_a_summary_did_between_two_requests_is_told(filled, api
     reads = [reply(tools=[("read", {"path": f"{number}.txt"})]) for number in range(8)]
     server = api([*reads, reply(tools=[("compact", {})]), reply("## Goal"), reply("Done.")])
     marks = {"TINYCLAW_HIGH_WATER_TOKENS": "20000", "TINYCLAW_LOW_WATER_TOKENS": "2000"}
-    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x", **marks}
-    tinyclaw("run", "--permission-mode", "auto", "go", cwd=filled, **more)
+    turn_in(filled, server, "go", **marks)
     lines = tinyclaw("context", "--diff", "2", "9", cwd=filled).stdout.splitlines()
     assert any(re.fullmatch(r"cleared: \d+ old results", line) for line in lines)
     assert any(line.startswith("+ read 6.txt: ") for line in lines)
@@ -170,9 +169,9 @@ def test_the_next_request_is_shown_as_it_will_be_sent_with_old_results_cleared(f
     steps = [reply(tools=[("read", {"path": f"{number}.txt"})]) for number in range(30)]
     server = api([*steps, reply("Done."), reply("Again.")])
     more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
-    tinyclaw("run", "go", cwd=filled, **more, TINYCLAW_HIGH_WATER_TOKENS="500000", TINYCLAW_LOW_WATER_TOKENS="400000")
+    turn_in(filled, server, "go", TINYCLAW_HIGH_WATER_TOKENS="500000", TINYCLAW_LOW_WATER_TOKENS="400000")
     shown = json.loads(tinyclaw("prompt", cwd=filled, **more).stdout)
-    tinyclaw("run", "--resume", "last", "more", cwd=filled, **more)
+    turn_in(filled, server, "more", resume="last")
     results = [
         [block["content"] for message in request["messages"] for block in message["content"] if "tool_use_id" in block]
         for request in (shown, server.requests[-1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.process import tinyclaw
+from tests.cli.turns import turn_in
 from tests.messages_api import reply
 
 STEPS = "".join(f"{number}. Another step of it\n" for number in range(3, 40))
@@ -25,22 +26,12 @@ def ask(workspace):
 
 @pytest.fixture
 def run(workspace, api):
-    """``run(steps, text, *options)`` runs one turn against the strict server."""
+    """``run(steps, text)`` runs one turn against the strict server."""
 
-    def go(steps, text: str = "go", *options: str, **environment: str):
+    def go(steps, text: str = "go", *, resume: str | None = None, **environment: str):
         server = api(steps)
-        done = tinyclaw(
-            "run",
-            text,
-            "--permission-mode",
-            "auto",
-            *options,
-            cwd=workspace,
-            ANTHROPIC_BASE_URL=server.url,
-            ANTHROPIC_API_KEY="x",
-            **environment,
-        )
-        assert done.returncode == 0 and server.refused == [], done.stderr
+        turn_in(workspace, server, text, resume=resume, **environment)
+        assert server.refused == []
 
     return go
 
@@ -60,7 +51,7 @@ def test_a_text_is_told_by_file_and_line_and_since_which_request(workspace, run,
     (workspace / "a.txt").write_text("one\ntwo\nfind the needle here\n")
     run([read("a.txt"), reply("It is in line 3.")], "where is it?")
     (workspace / "PLAN.md").write_text("# Plan\n\n1. Look around\n2. Sew it up\n" + STEPS)
-    run([reply("Sewn.")], "go on", "--resume", "last")
+    run([reply("Sewn.")], "go on", resume="last")
 
     def told(text):
         code, first, rest = ask(text)
@@ -120,8 +111,8 @@ def test_what_was_cleared_is_told_with_the_request_that_no_longer_had_it(workspa
 def test_what_a_summary_stands_for_is_told(workspace, run, ask):
     (workspace / "a.txt").write_text("the needle\n")
     run([read("a.txt"), reply("Seen.")], "first")
-    run([reply("Yes.")], "second", "--resume", "last")
-    run([reply(tools=[("compact", {})]), reply(SUMMARY), reply("Done.")], "third", "--resume", "last")
+    run([reply("Yes.")], "second", resume="last")
+    run([reply(tools=[("compact", {})]), reply(SUMMARY), reply("Done.")], "third", resume="last")
     code, _, rest = ask("a.txt")
     assert code == 1 and "it was read; a summary stands for it, since request 5, .transcripts/" in rest
     assert "line " in ask("Find the word")[2] and "  the summary; since request 5" in ask("Find the word")[2]
@@ -218,7 +209,7 @@ def test_a_long_text_and_a_hand_edited_transcript_are_no_faults(workspace, run, 
 
 def test_what_was_edited_since_is_said(workspace, run, ask):
     run([reply("One."), reply("Two.")], "first")
-    run([reply("Two.")], "second", "--resume", "last")
+    run([reply("Two.")], "second", resume="last")
     path = transcript(workspace)
     path.write_text(path.read_text().replace("\nfirst\n", "\nedited by hand\n"))
     done = tinyclaw("why", "edited by hand", "--request", "1", cwd=workspace)
@@ -231,7 +222,7 @@ def test_a_source_that_came_later_is_told_as_such(workspace, run, ask):
     run([reply("One.")], "first")
     (workspace / ".tinyclaw/sources").mkdir(parents=True)
     (workspace / ".tinyclaw/sources/w.md").write_text("Rain.\n")
-    run([reply("Two.")], "second", "--resume", "last")
+    run([reply("Two.")], "second", resume="last")
     code, _, rest = ask(".tinyclaw/sources/w.md", "--request", "1")
     assert code == 1 and "it was told for the first time only later, .transcripts/" in rest
     assert ask(".tinyclaw/sources/w.md")[0] == 0
