@@ -70,9 +70,11 @@ def test_what_people_do_to_records_reaches_the_next_turn(workspace, run, api):
     assert "docs.md" in (workspace / ".memory/MEMORY.md").read_text(), "nothing is written in that mode"
 
 
-def test_what_the_model_remembers_is_stated_by_its_result_alone(workspace, api):
-    (workspace / ".memory").mkdir()
-    (workspace / ".memory/MEMORY.md").write_text("# Memory\n")
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_the_model_remembers_is_stated_by_its_result_alone(workspace, api, is_there):
+    if is_there:
+        (workspace / ".memory").mkdir()
+        (workspace / ".memory/MEMORY.md").write_text("# Memory\n")
     call = ("remember", {"name": "Docs", "text": "In the wiki.", "type": "reference"})
     server = api([reply(tools=[call]), reply("Done.")])
     more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}

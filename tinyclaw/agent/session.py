@@ -37,7 +37,7 @@ from tinyclaw.state.transcript.fold import Conversation, spent_in
 from tinyclaw.state.transcript.grammar import Block, heading
 from tinyclaw.state.transcript.prefixes import Prefix, PrefixStore
 from tinyclaw.state.transcript.store import Transcript
-from tinyclaw.state.workspace import PLAN, TODO, Workspace
+from tinyclaw.state.workspace import MEMORY_INDEX, PLAN, TODO, Workspace
 from tinyclaw.tools._base import Registry
 from tinyclaw.tools._jobs import Jobs
 from tinyclaw.types import Interrupt, Mode, PermissionMode, Spent, ToolOutput, Usage
@@ -57,6 +57,8 @@ class Question:
 
 
 AskPerson = Callable[[Question], Answer]
+_ALWAYS_LIVE = frozenset((PLAN, TODO, MEMORY_INDEX))
+"""Stated when they change, and so when a tool makes them."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class Session:
     _said: set[str] = field(default_factory=set)
     _followed: Conversation | None = None
     _before_command: Snapshot | None = None
-    _live: frozenset[str] = frozenset((PLAN, TODO))
+    _live: frozenset[str] = _ALWAYS_LIVE
 
     @property
     def conversation(self) -> Conversation:
@@ -196,7 +198,7 @@ class Session:
     def snapshot(self) -> Snapshot:
         """What the files say now."""
         snapshot = self.reader.take(self.facts.get(), self._in_sight())
-        self._live = frozenset(file.path for file in snapshot.files(*snapshot.found)) | {PLAN, TODO}
+        self._live = frozenset(file.path for file in snapshot.files(*snapshot.found)) | _ALWAYS_LIVE
         return snapshot
 
     @property
