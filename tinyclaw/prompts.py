@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -39,7 +40,9 @@ def prompt_path(user_dir: Path, name: str) -> Path | None:
 def unused_prompts(own_folder: Path) -> list[str]:
     """What to tell of prompts in a workspace's own folder: as long as it cannot be trusted, none of them counts."""
     folder = own_folder / "prompts"
-    names = sorted(path.name for path in folder.glob("*.md")) if folder.is_dir() else []
+    names: list[str] = []
+    with suppress(OSError):  # a folder that is closed to us is told of where it is needed
+        names = sorted(path.name for path in folder.iterdir() if path.suffix == ".md")
     why = "is not used: prompts that come with a workspace wait for the person's trust; put it into the user level's"
     return [f"{own_folder.name}/prompts/{one_line(name)}: {why} prompts/" for name in names]
 
