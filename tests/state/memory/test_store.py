@@ -229,7 +229,7 @@ from pathlib import Path
 from tinyclaw.state.memory.record import Note
 from tinyclaw.state.memory.store import Memory
 memory = Memory(Path(sys.argv[1]), lambda: "2026-11-30T12:00:00Z", str)
-for number in range(25):
+for number in range(50):
     memory.save(Note(f"{sys.argv[2]} {number}", "project", "text"), lambda path: None)
     memory.index.write()
 """
@@ -256,7 +256,7 @@ def test_two_processes_and_a_person_lose_nothing(tmp_path: Path):
         time.sleep(0.2)
     assert [writer.communicate()[1] for writer in writers] == [b"", b""]
     memory.index.write()
-    assert len(list(memory.records())) == 50 and len(re.findall(r"^- \[", index(memory), re.M)) == 50
+    assert len(list(memory.records())) == 100 and len(re.findall(r"^- \[", index(memory), re.M)) == 100
     assert index(memory).count(INDEX_BEGIN) == 1
 
 
