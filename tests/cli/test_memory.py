@@ -85,6 +85,19 @@ def test_what_the_model_remembers_is_stated_by_its_result_alone(workspace, api, 
     assert not any("MEMORY.md" in str(other) for other in others)
 
 
+def test_what_a_person_adds_just_before_the_model_remembers_is_told(workspace, api):
+    (workspace / ".memory").mkdir()
+
+    def remember(body):
+        (workspace / ".memory/mine.md").write_text("---\nname: Mine\ntype: user\n---\nWritten by hand.\n")
+        return reply(tools=[("remember", {"name": "Docs", "text": "In the wiki.", "type": "reference"})])
+
+    server = api([remember, reply("Done.")])
+    more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "x"}
+    assert tinyclaw("run", "remember it", cwd=workspace, **more).returncode == 0
+    assert "- [Mine](mine.md)" in str(server.requests[1]["messages"])
+
+
 def test_a_record_is_verified_by_the_files_as_they_are(workspace, run):
     (workspace / "auth.py").write_text("def parse_token():\n    pass\n")
     run("add", "Tokens", "`parse_token` in auth.py is slow on purpose.")

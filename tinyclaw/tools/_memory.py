@@ -30,10 +30,20 @@ def shown(ctx: ToolContext, record: Record) -> ToolOutput:
     return ToolOutput(text, shown={record.path: record.revision}, summary=record.path)
 
 
-def with_index(ctx: ToolContext, text: str, summary: str, revisions: dict[str, str]) -> ToolOutput:
-    """The result of a change, which states the index: it is made anew. Raises: ToolError."""
+def is_index_true(ctx: ToolContext) -> bool:
+    """Whether the index said all of the records before a change; where it did not, it does now, and is to be told."""
     try:
-        revisions = {**revisions, MEMORY_INDEX: ctx.memory.index.write().revision}
+        return ctx.memory.index.refresh() is None
+    except StateError:
+        return False
+
+
+def with_index(ctx: ToolContext, text: str, summary: str, revisions: dict[str, str], *, was_true: bool) -> ToolOutput:
+    """The result of a change, with the index made anew. It states the index if that changed by nothing else."""
+    try:
+        written = ctx.memory.index.write()
     except StateError as error:
         text = f"{text} The index could not be written: {error}."
+    else:
+        revisions |= {MEMORY_INDEX: written.revision} if was_true else {}
     return ToolOutput(text, revisions=revisions, summary=summary)

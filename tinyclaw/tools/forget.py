@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tinyclaw.errors import StateError, ToolError
 from tinyclaw.tools._base import ToolContext, tool
-from tinyclaw.tools._memory import found, with_index
+from tinyclaw.tools._memory import found, is_index_true, with_index
 from tinyclaw.types import ToolOutput
 
 
@@ -14,8 +14,10 @@ def forget(ctx: ToolContext, name: str) -> ToolOutput:
     if (place := ctx.memory.files.forgotten(name)) and ctx.memory.find(name) is None:
         return ToolOutput(f"{name} is forgotten already; its file is {place}.")
     record = found(ctx, name)
+    was_true = is_index_true(ctx)
     try:
         place = ctx.memory.forget(record)
     except StateError as error:
         raise ToolError(f"{error}.") from error
-    return with_index(ctx, f"{record.path} is forgotten; its file is {place}.", f"forgotten: {record.path}", {})
+    told = f"{record.path} is forgotten; its file is {place}."
+    return with_index(ctx, told, f"forgotten: {record.path}", {}, was_true=was_true)

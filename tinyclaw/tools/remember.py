@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from tinyclaw.errors import StateError, ToolError
 from tinyclaw.state.memory.record import Note, Record
 from tinyclaw.tools._base import ToolContext, tool
-from tinyclaw.tools._memory import with_index
+from tinyclaw.tools._memory import is_index_true, with_index
 from tinyclaw.tools._writing import refuse_masks
 from tinyclaw.types import ToolOutput
 
@@ -26,6 +26,7 @@ def remember(
     """Keep a note for later sessions, or correct one that you have recalled."""
     refuse_masks("\n".join((name, text, description)))
     note = Note(name, type, text, description, source=f"session {ctx.session}")
+    was_true = is_index_true(ctx)
     try:
         saved = ctx.memory.save(note, ctx.ledger.seen)
     except StateError as error:
@@ -37,7 +38,8 @@ def remember(
     line = ctx.mask(record.index_line) if record is not None else ""
     done = _DONE[saved.how]
     revisions = {saved.path: saved.revision}
-    return with_index(ctx, f"{saved.path}: {done}. In the index: {line}", f"{done}: {saved.path}", revisions)
+    told = f"{saved.path}: {done}. In the index: {line}"
+    return with_index(ctx, told, f"{done}: {saved.path}", revisions, was_true=was_true)
 
 
 def _kept(ctx: ToolContext, record: Record) -> str:
