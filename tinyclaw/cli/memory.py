@@ -170,7 +170,7 @@ def reject(directory: str | None) -> int:
 
     memory = _memory(directory)
     if not proposal.is_waiting(memory):
-        raise UsageError("no proposal waits")
+        raise UsageError("no proposal waits; tinyclaw memory consolidate makes one")
     click.echo(f"{proposal.PATH}: put away as {proposal.put_away(memory)}", err=True)
     return 0
 
